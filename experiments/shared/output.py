@@ -44,15 +44,15 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
 
     Raises `InvalidInput` for a path that cannot be written, and for one that is an input or another output as well.
     """
-    taken = {Path(path).resolve(): path for path in inputs if path is not None}
+    taken = {os.path.realpath(path): path for path in inputs if path is not None}
     for flag, path in outputs.items():
         if path is None or (path == "-" and flag == "--json"):
             continue
         if path == "-":
             raise InvalidInput(f"{flag} - is no file: give it a name; `-` is stdout for --json only")
-        resolved = Path(path).resolve()
-        folder = resolved.parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or resolved.is_dir():
+        resolved = os.path.realpath(path)
+        folder = Path(resolved).parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(resolved).is_dir():
             raise InvalidInput(f"cannot write {flag} {path}: choose a file in a folder that exists and is writable")
         if resolved in taken:
             raise InvalidInput(f"{flag} {path} is also {taken[resolved]}; give every file its own name")
@@ -62,7 +62,7 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
 def parts(values: Any) -> list[str]:
     """The texts among values, and in lists of them, and every part of these that may name a file that is read."""
     if isinstance(values, str):
-        return [part for part in (values, *re.split("[:,=]", values)) if part]
+        return [part for part in (values, *re.split("[:,=]", values)) if part and "\0" not in part]
     return [part for value in values for part in parts(value)] if isinstance(values, list) else []
 
 
