@@ -170,4 +170,4 @@ def checked(rule: StringRule | NamedVerifier, root: TextRoot) -> StringCheck:
     instance = with_end(root, path)
     assert instance.scheme is not None
     law = block_law(rule.verifier, instance.target, instance.draft, instance.scheme)
-    return judged(rule.label, root, law, path, instance.target, len(path.masses))
+    return judged(root, law, path, instance.target)

@@ -17,7 +17,6 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Coin, Context, Source, Verdict
-from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.strings.drafting import (
     Candidate,
     Drawn,
@@ -90,69 +89,48 @@ def string_law(rule: StringRule, root: TextRoot) -> tuple[BlockLaw, PathLaw]:
     return BlockLaw(correction, RATIONAL), law
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class StringCheck:
     """The verdict on a rule after one history; exact, in rationals.
 
-    history: target tokens before the block, as strings. tokens: of a target pass on average, the block efficiency.
-    characters: of a target pass on average. best: the most tokens of any lossless verifier that accepts a part of the
-    path which the rule proposes. token_variation: total variation of the first `depth + 1` tokens from the target's;
-    text_variation: that of the first `depth + 1` letters. witness: where the law of tokens fails, None where it does
-    not. size: candidates that were listed.
+    tokens: of a target pass on average, the block efficiency. characters: of a target pass on average. best: the most
+    tokens of any lossless verifier that accepts a part of the path which the rule proposes. token_variation: total
+    variation of the first `depth + 1` tokens from the target's; text_variation: that of the first `depth + 1` letters.
+    witness: where the law of tokens fails, None where it does not.
     """
 
-    rule: str
-    history: tuple[str, ...]
     tokens: Fraction
     characters: Fraction
     best: Fraction
     token_variation: Fraction
     text_variation: Fraction
     witness: str | None
-    size: int
 
     @property
     def lossless(self) -> bool:
         """Whether the tokens have the target's law."""
         return self.witness is None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The verdict and its numbers, exact ones as `Fraction`."""
-        names = ("rule", "history", "lossless", "tokens", "characters", "best", "token_variation", "text_variation")
-        return {name: getattr(self, name) for name in names} | {"witness": self.witness, "candidates": self.size}
 
-    def __repr__(self) -> str:
-        verdict = "lossless" if self.lossless else f"NOT lossless: {self.witness}"
-        tokens = f"{number_text(self.tokens)} tokens and {number_text(self.characters)} characters a pass"
-        return f"StringCheck({self.rule} after {'|'.join(self.history) or 'nothing'}: {verdict}; {tokens})"
-
-    def _repr_html_(self) -> str:
-        fields = {**self.to_dict(), "history": "|".join(self.history) or "nothing"}
-        return fields_html(f"{self.rule} on two tokenizers", fields)
-
-
-def judged(name: str, root: TextRoot, law: BlockLaw, path: PathLaw, target: TableProcess, size: int) -> StringCheck:
+def judged(root: TextRoot, law: BlockLaw, path: PathLaw, target: TableProcess) -> StringCheck:
     """The verdict from the law of a block. target: in the vocabulary of the law, which may have the end, too."""
     tokenizer = root.pair.target_tokens
     strings = [*tokenizer.tokens, *[""] * (law.vocab_size - len(tokenizer.tokens))]
     worst = law.violation(target)
     return StringCheck(
-        rule=name,
-        history=tuple(tokenizer.tokens[token] for token in root.history),
         tokens=Fraction(law.block_efficiency),
         characters=exact_fraction(_characters(law, strings)),
         best=exact_fraction(best_on_path(path, root)),
         token_variation=Fraction(law.total_variation(target)),
         text_variation=exact_fraction(_text_variation(law, target, strings)) if worst.deviation else Fraction(0),
         witness=_witness(worst, root, strings) if worst.deviation else None,
-        size=size,
     )
 
 
 def check_rule(rule: StringRule, root: TextRoot) -> StringCheck:
     """The verdict on a rule after the history of the root."""
     law, path = string_law(rule, root)
-    return judged(rule.name, root, law, path, target_tables(root), len(path.masses))
+    return judged(root, law, path, target_tables(root))
 
 
 def _characters(law: BlockLaw, strings: Sequence[str]) -> Any:
