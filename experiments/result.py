@@ -300,7 +300,10 @@ def _plain(value: Any) -> Any:
 
 
 #: Colours of verdicts, by their first word.
-_COLOURS = {"LOSSLESS": "bold green", "PROVED": "bold green", "REFUTED": "bold red"}
+_COLOURS = {"LOSSLESS": "bold green", "PROVED": "bold green", "VALID": "bold green"} | {
+    "REFUTED": "bold red",
+    "REJECTED": "bold red",
+}
 
 
 def _styled(kind: Kind, text: str) -> Text:

@@ -195,7 +195,7 @@ COMMANDS = {
     " --K 1 --L1 0 --L2 1..2",
 }
 #: Commands that write files by `-o`.
-VERBS = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report")
+VERBS = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report", "verify")
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(

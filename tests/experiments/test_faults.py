@@ -94,7 +94,7 @@ COMMANDS = {
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json -o a.json",
     "list gallery": "list gallery -o a.json",
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r -o a.json",
-    "verify": "verify made.json --json a.json",
+    "verify": "verify made.json -o a.json",
     "report, a table": "report made.db -o a.csv",
     "report": "report made.db -o a.html",
     "model train": "model train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
@@ -496,7 +496,7 @@ PIPED = {
 
 def to_stdout(name: str) -> list[str]:
     """What makes a command print JSON."""
-    verbs = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report")
+    verbs = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report", "verify")
     return ["--json"] if name.startswith(verbs) else ["--json", "-"]
 
 

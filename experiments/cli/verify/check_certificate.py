@@ -223,7 +223,8 @@ class Checker:
             self.check_cases(known, place, part["cases"], below, tokens, times, linear(part["linear"], own))
             chances += linear(part["chance"], of_class)
             value += linear(part["linear"], of_class)
-        for added in (chances, *([(part["masses"][side],) for part in parts] for side in (0, 1))):
+        p, q = ([(part["masses"][side],) for part in parts] for side in (0, 1))
+        for added in (chances, p, q):
             self.check_equal(known, place, "chances and rows of p and q", added, ONE)
         return value
 

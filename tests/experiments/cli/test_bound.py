@@ -63,8 +63,8 @@ def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
 
 def test_certificates_are_written_and_pass_the_checker(draftproof):
     found = json_of(draftproof, *SMALL, "--certificate", "bound.json")
-    checked = draftproof("verify", "bound.json", "--json", "-")
-    fields = json.loads(checked.out)
+    checked = draftproof("verify", "bound.json", "--json")
+    fields = checked.row
     assert (checked.code, fields["valid"]) == (0, True)
     [row] = found["rows"]
     assert (fields["lower"], fields["upper"]) == (row["lower"], row["upper"])
@@ -96,9 +96,9 @@ def test_a_changed_certificate_is_rejected(draftproof, key):
     fields = json.loads(Path("bound.json").read_text())
     fields[key] = "1" + fields[key]
     Path("bound.json").write_text(json.dumps(fields))
-    ran = draftproof("verify", "bound.json", "--json", "-")
+    ran = draftproof("verify", "bound.json", "--json")
     assert ran.code == 1
-    rejected = json.loads(ran.out)
+    rejected = ran.row
     assert not rejected["valid"]
     assert key in rejected["reason"]
     assert "REJECTED" in draftproof("verify", "bound.json").out

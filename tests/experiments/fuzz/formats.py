@@ -13,7 +13,7 @@ import numpy as np
 from draftproof.experiments.cli.compare import compare, world_file
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import run_proof
-from draftproof.experiments.cli.verify import checked_file
+from draftproof.experiments.cli.verify import verify
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.summary import read, summarise
 from draftproof.experiments.inputs.latency import time_model
@@ -58,7 +58,7 @@ def formats(folder: Path) -> dict[str, Format]:
         "store": Format((folder / "rows.db").read_bytes(), _reported),
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
-        "theorem": Format((folder / "theorem.json").read_bytes(), checked_file),
+        "theorem": Format((folder / "theorem.json").read_bytes(), verify),
         "cost": Format(json.dumps(times).encode(), time_model),
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),
