@@ -49,14 +49,9 @@ def scheme_flag(scheme: DraftScheme | None) -> str:
 
 def save_witness(witness: Witness, path: str | None) -> str | None:
     """Write the witness as an instance file and return its name; None if the default name cannot be written."""
-    return save_instance(witness.verifier, witness.instance, path)
-
-
-def save_instance(verifier: str, instance: Instance, path: str | None) -> str | None:
-    """The same for the instance on which a verifier fails."""
-    target = Path(path) if path else witness_path(verifier, instance)
+    target = Path(path) if path else witness_path(witness.verifier, witness.instance)
     try:
-        write_whole(target, instance.dumps())
+        write_whole(target, witness.instance.dumps())
     except InvalidInput as error:
         if path:
             raise

@@ -2,8 +2,10 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
@@ -67,7 +69,8 @@ def prove(
         resume: Store of rows: a stored theorem, or step of one, is not proved again.
         witness: File of a refuting instance; where it is not given, a name made from the content.
         max_trees: Refuse shapes with more draft trees; with vocab any only for a witness.
-        jobs: Number of processes (all cores where it is not given; with vocab any one).
+        jobs: Number of processes; where it is not given one for each core, but a single one in a script of your own
+            and with vocab any.
     """
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
@@ -92,7 +95,7 @@ def prove(
         return _of_every_size(request, relation, every_length, certificate, witness)
     if every_length:
         raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
-    processes = jobs or os.cpu_count() or 1
+    processes = jobs or _processes()
     if relation is not None:
         _refuse(relation[0], {"formula": formula, "free": numbers})
         return _related(request, relation, certificate, processes, resume, witness)
@@ -109,6 +112,13 @@ def _size(vocab: int | str | None) -> int | None:
         return int(vocab)
     except ValueError:
         raise InvalidInput(f"vocab {vocab!r} is neither a whole number nor `any`") from None
+
+
+def _processes() -> int:
+    """One for each core; a single one in a script, which every process would run again from its beginning."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    of_command = script is None or "draftproof" in Path(script).parts[-2:]
+    return (os.cpu_count() or 1) if of_command else 1
 
 
 def _refuse(what: str, given: Mapping[str, Any]) -> None:

@@ -271,7 +271,9 @@ def test_the_witness_of_a_batch_shows_the_rows_of_the_request_that_fails(audit):
     witness = ran.witness
     assert any("request 1 of the batch fails; its rows" in note for note in ran.json["notes"])
     assert witness["context"] == []  # everything reaches the root, so that the mass to be met is that of the row
-    row = ran.json["instance"][0]["target"].split()
-    assert row != json.loads(Path(witness["file"]).read_text())["target"][""]
+    rows = [[part.split() for part in (each["target"], each["draft"])] for each in ran.json["instance"]]
+    of_file = json.loads(Path(witness["file"]).read_text())
+    assert rows != [[row, of_file["draft"].get(context, [])] for context, row in of_file["target"].items()]
+    row = rows[0][0]
     # The block's mass is a sum of floats, so is what it must be.
     assert float(Fraction(row[witness["token"]])) == pytest.approx(float(witness["expected"]), abs=1e-12)

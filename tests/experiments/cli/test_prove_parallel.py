@@ -1,6 +1,9 @@
 """`draftproof prove --jobs`: the same theorem and certificate over processes, steps that are kept, workers that die."""
 
+import os
 import shutil
+import sys
+from importlib import import_module
 
 import pytest
 
@@ -12,6 +15,7 @@ from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from tests.experiments.grid.stores import change
 
+prove = import_module("draftproof.experiments.cli.prove")
 STEPS = ("--K", 1)  # four draft trees and seven balances
 
 DYING = """
@@ -135,3 +139,10 @@ def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch)
     again = draftproof("check", "block_by_weights", "--world", ran.witness["file"], "--json")
     assert again.witness["found"] == ran.witness["found"]
     assert again.row["lossless"] is False
+
+
+def test_a_script_of_ones_own_is_not_run_again_by_further_processes(monkeypatch):
+    main = sys.modules["__main__"]
+    for script, several in (("/home/me/mine.py", False), ("/usr/bin/draftproof", True), (None, True)):
+        monkeypatch.setattr(main, "__file__", script, raising=False)
+        assert prove._processes() == ((os.cpu_count() or 1) if several else 1)
