@@ -16,6 +16,7 @@ from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -28,17 +29,23 @@ def witness_path(verifier: str, instance: Instance) -> Path:
 
 def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
     """The witness as programs read it."""
-    violation = witness.violation
     return {
         "file": file,
+        **violation_fields(witness.violation),
+        "shrunk": witness.shrunk,
+        "vocab_size": witness.instance.vocab_size,
+        "instance": witness.instance.as_dict(),
+    }
+
+
+def violation_fields(violation: Violation) -> dict[str, Any]:
+    """A violated balance as programs read it."""
+    return {
         "context": list(violation.context),
         "token": violation.token,
         **number_fields("expected", violation.expected),
         **number_fields("found", violation.found),
         **number_fields("deviation", violation.deviation),
-        "shrunk": witness.shrunk,
-        "vocab_size": witness.instance.vocab_size,
-        "instance": witness.instance.as_dict(),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from draftproof.experiments.cli.audit.work import COMPARED, Comparison, Report
 from draftproof.experiments.cli.check.views import tables_of_witness
-from draftproof.experiments.cli.witnesses import scheme_flag, witness_path
+from draftproof.experiments.cli.witnesses import scheme_flag, violation_fields, witness_path
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short
@@ -19,6 +19,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.function import REUSE_SHOWN
 from draftproof.simulator.audit.judge import TOLERANCE
 from draftproof.simulator.audit.verdict import way_out
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
@@ -73,7 +74,7 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
         "max_deviation": largest([finding.check.max_deviation for finding in report.findings]),
         "total_variation": largest([finding.check.total_variation for finding in report.findings]),
         "exceeds_optimum": verdict.alarm,
-        "first_imbalance": _violation_fields(refuted.first) if refuted else None,
+        "first_imbalance": None if refuted is None or refuted.first is None else violation_fields(refuted.first),
         "reuse": reuse,
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
         "rests_on": rests(report),
@@ -262,18 +263,6 @@ def _violation_text(violation: Violation | None) -> str:
     )
 
 
-def _violation_fields(violation: Violation | None) -> dict[str, Any] | None:
-    if violation is None:
-        return None
-    return {
-        "context": list(violation.context),
-        "token": violation.token,
-        **number_fields("expected", violation.expected),
-        **number_fields("found", violation.found),
-        **number_fields("deviation", violation.deviation),
-    }
-
-
 def precise(value: Fraction | float | None) -> str:
     """A number to twelve digits, with the simple fraction that it equals or is close to."""
     if value is None:
@@ -299,7 +288,8 @@ def _witness(
     again = ["draftproof", "audit", report.request.spec, *_flags(report), "--world", name]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
     again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
-    command = None if is_object else shlex.join(again) + scheme_flag(scheme)
+    nameless = is_object or (isinstance(scheme, UserScheme) and "file" not in scheme.as_dict())
+    command = None if nameless else shlex.join(again) + scheme_flag(scheme)
     shown, notes = witness, []
     if audit.batch > 1:
         request, shown = _request_shown(audit, witness)

@@ -265,9 +265,17 @@ def careless(tokens, q, p):
     return len(tokens), random.choices(range(len(p[-1])), p[-1])[0]
 
 
+class OneToken:
+    name, depth = "one token", 1
+
+    def draw(self, draft, coin):
+        return dp.DraftTree.from_paths((), [(coin.choose(draft.row(())),)])
+
+
 def test_in_python_it_is_a_function_that_takes_objects_and_texts(draftproof):
     """It runs in a process of its own, like assertions, with the numbers of the command."""
-    how = {"interface": "chain", "cases": "context", "shrink_seconds": 0}
+    how_long = {"cases": "context", "shrink_seconds": 0}
+    how = {"interface": "chain", **how_long}
     found = dp.audit(careless, **how)
     assert (found.verdict, found.row["verdict"], found.row["function"]) == (1, "REFUTED", "careless")
     assert any("drawn from p" in note for note in found.notes)
@@ -281,6 +289,9 @@ def test_in_python_it_is_a_function_that_takes_objects_and_texts(draftproof):
     assert by_name.row["bias"] == ran.row["bias"] == pytest.approx(found.row["bias"], abs=1e-12)
     right = dp.audit(spec("correction_from_target", "right"), interface="chain", world=(["1/3", "2/3"], ["1/2", "1/2"]))
     assert (right.verdict, right.row["instances"]) == (0, 1)
+    beside = dp.audit(spec("correction_from_target"), scheme=OneToken(), interface="chain", **how_long)
+    assert beside.verdict == 1
+    assert beside.tables[-2].records()[0]["again"] is None  # no command names the scheme
     with pytest.raises(dp.InvalidInput, match="unknown interface"):
         dp.audit(careless, interface="nothing")
     with pytest.raises(TypeError, match="strict"):
