@@ -77,7 +77,7 @@ def joined(results: Sequence[Result]) -> Result:
     """One result of several checks: the worst verdict is that of all, and people see the main table alone."""
     if len(results) == 1:
         return results[0]
-    tables = [table for result in results for table in result.tables]
+    tables = [_told_apart(table, result) for result in results for table in result.tables]
     names = dict.fromkeys(table.name for table in tables)
     made = [_stacked([table for table in tables if table.name == name]) for name in names]
     notes = tuple(dict.fromkeys(note for result in results for note in result.notes))
@@ -85,6 +85,13 @@ def joined(results: Sequence[Result]) -> Result:
     worst = next(verdict for verdict in (1, NOT_PROVED, 0) if verdict in verdicts)
     files = {name: text for result in results for name, text in result.files.items()}
     return Result(f"{len(results)} checks", made, notes, worst, files)
+
+
+def _told_apart(table: Table, result: Result) -> Table:
+    """The table with the verifier and the scheme of the result in every row."""
+    missing = [name for name in ("verifier", "scheme") if name not in [column.name for column in table.columns]]
+    cells = [result.rows[0][name] for name in missing]
+    return replace(table, columns=[*map(Column, missing), *table.columns], rows=[[*cells, *row] for row in table.rows])
 
 
 def crossed(result: Result) -> Result:
@@ -185,6 +192,7 @@ def cell_result(named: NamedVerifier, cell: Cell, world: str, card: str | None) 
     if cell.witness is not None:
         place = {"verifier": named.label, "shrunk": False, **_violation(cell.witness)}
         tables.append(Table.of(_WITNESS, [place], title="witness", name="witness"))
+        tables.append(rows_table(cell.witness.instance, cell.witness.violation.context))
     code = {"lossless": 0, "witness": 1, "not defined": NOT_PROVED}[cell.status]
     return Result(f"{named.label} on {cell.scheme}", tables, (), code)
 
@@ -322,12 +330,13 @@ def _violation(witness: Witness) -> dict[str, Any]:
 def rows_table(instance: Instance, marked: Context | None) -> Table:
     """The rows of an instance, one line for each context; marked: the context that gets an arrow."""
     fields = instance.as_dict()
-    columns = [Column("context"), *(Column(key, title=name) for name, key in instance.columns.items())]
+    columns = [Column(key, title=name) for name, key in instance.columns.items()]
     rows = []
     for context in fields["target"]:
         mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
-        rows.append([f"({context}){mark}", *("  ".join(fields[each.name].get(context, ())) for each in columns[1:])])
-    return Table(columns, rows, name="instance")
+        cells = ["  ".join(fields[each.name].get(context, ())) for each in columns]
+        rows.append([str(instance.scheme), f"({context}){mark}", *cells])
+    return Table([Column("scheme", shown=False), Column("context"), *columns], rows, name="instance")
 
 
 def _again(named: NamedVerifier, instance: Instance, file: str) -> str | None:

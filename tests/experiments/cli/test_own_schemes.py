@@ -125,6 +125,9 @@ def test_every_verifier_on_every_scheme(run):
     }
     assert [line["verifier"] for line in ran.json["table"]] == ["specinfer", "naive_from_target"]
     assert ran.json["table"][0]["mine.py:Twice:k=3"].startswith("LOSSLESS on ")
+    refuted, shown = ({(row["verifier"], row["scheme"]) for row in ran.json[name]} for name in ("witness", "instance"))
+    assert len(refuted) == 3
+    assert shown == refuted  # each has its instance
     [row] = run(f"check specinfer {world} --scheme mine.py:Twice --json").json["rows"]
     assert (row["lossless"], row["card"]) == (True, None)  # no card speaks of a scheme of somebody's own
 
