@@ -3,9 +3,9 @@
     python tests/frozen.py record FOLDER [PART ..]       one file a part; those of them that are there are kept
     python tests/frozen.py compare BEFORE AFTER          folders, or zip files; exit 1 and every number that differs
 
-Beside it `frozen.zip` has what commit 141b940c gave, before anything was deleted. `GONE` has what was changed since then
-on purpose, `same_rows.py` the names of commands and fields that are others now. Words are not compared, but for verdicts,
-evidence and formulas.
+Beside it `frozen.zip` has what commit 141b940c gave, before anything was deleted. `GONE` has what was changed since
+then on purpose, `same_rows.py` the names of commands and fields that are others now. Words are not compared, but for
+verdicts, evidence and formulas.
 
 Parts: `commands`, what `same_rows.py` keeps; `claims`, the verdict on every claim of the ledger; `theorems`, verdicts
 and cases, of those that take less than five seconds proved again, of the others as the page has them; `gallery`, the

@@ -74,7 +74,7 @@ HOUSE = """
     experiments.models.selector
     experiments.models.validate
     experiments.models
-    experiments.inputs.given experiments.inputs.world_grammar
+    experiments.inputs.world_grammar
     experiments.verbs
     experiments.cli experiments.gallery
     experiments.cli!

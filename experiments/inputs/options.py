@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from draftproof.experiments.inputs.schemes import find_scheme, planned, whole
 from draftproof.experiments.inputs.verifiers import Settings
-from draftproof.experiments.inputs.worlds import FileWorld, World
-from draftproof.simulator.arithmetic import arithmetic_named, parse_fraction
-from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
+from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import DraftScheme
 
 
 def grouped(
@@ -71,26 +66,8 @@ def fields_given(group: Any) -> dict[str, Any]:
 #: How `--sampling` and options like it are written.
 SAMPLING = "temperature=.7, top_k=50, top_p=.9, min_p=.05, typical_p=.95, repetition_penalty=1.2"
 
-_SHAPE = "Scheme"
-_HOW = "How to compute"
 _OUT = "Output"
 
-Scheme = Annotated[
-    str | None,
-    typer.Option(
-        help=f"{', '.join(SCHEMES)} (default delayed), as NAME:key=value,..; or FILE.py:NAME.", rich_help_panel=_SHAPE
-    ),
-]
-Tree = Annotated[
-    str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
-]
-Branches = Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel=_SHAPE)]
-Trunk = Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel=_SHAPE)]
-Branch = Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel=_SHAPE)]
-Confidence = Annotated[
-    str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
-]
-MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
 Resume = Annotated[
     str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", rich_help_panel=_OUT)
 ]
@@ -161,27 +138,6 @@ Told = Annotated[
 Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The options that say which draft scheme; `with_groups` gives them to a command."""
-
-    scheme: Scheme = None
-    tree: Tree = None
-    confidence: Confidence = None
-    K: Branches = None
-    L1: Trunk = None
-    L2: Branch = None
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        """Those of K, L1 and L2 that are given."""
-        return {key: value for key in ("K", "L1", "L2") if (value := getattr(self, key)) is not None}
-
-    def build(self) -> DraftScheme:
-        """The scheme, where it does not depend on an instance."""
-        return build_scheme(self.scheme or "delayed", self.tree, self.confidence, **self.lengths)
-
-
 def choose_settings(
     arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
 ) -> Settings:
@@ -192,41 +148,3 @@ def choose_settings(
     if arithmetic_named(arithmetic).exact and devices[backend]:
         raise InvalidInput(f"--backend {backend} holds no rationals; add --arithmetic float64 or use --backend numpy")
     return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
-
-
-def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
-    """A scheme from its name or text and its flags; raises `InvalidInput` for a flag that the scheme does not have."""
-    given: dict[str, Any] = dict(shape)
-    if tree is not None:
-        given["tree"] = tuple(whole(count, f"--tree {tree!r}") for count in tree.split(","))
-    if confidence is not None:
-        given["confidence"] = parse_fraction(confidence)
-    return find_scheme(spec, given)
-
-
-def choose_scheme(shape: Shape, problem: World | None) -> DraftScheme:
-    """The scheme from the flags; parameters without a flag come from the instance file, else from the defaults."""
-    name, given = shape.scheme, shape.lengths
-    if isinstance(problem, FileWorld):
-        base = problem.instance.scheme
-        if name is None and not given and "scheme" in problem.instance.about:
-            meant = problem.instance.about["scheme"]
-            raise InvalidInput(f"{problem.path} is meant for the scheme {meant}; add --scheme {meant}")
-        if base is not None and name in (None, base.name):
-            return _changed(base, shape)
-        if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
-            given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
-            given.setdefault("K", 2 if given["L2"] else 1)
-    made = build_scheme(name or "delayed", shape.tree, shape.confidence, **given)
-    return planned(made, problem) if problem is not None else made
-
-
-def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:
-    """The scheme of an instance file with the parameters that flags change."""
-    flags = {"tree": shape.tree, "confidence": shape.confidence}
-    if not shape.lengths and not any(value is not None for value in flags.values()):
-        return base
-    changed = build_scheme(base.name, shape.tree, shape.confidence).as_dict()
-    flagged = {key: changed[key] for key, value in flags.items() if value is not None}
-    made: DraftScheme = scheme_from_dict({**base.as_dict(), **shape.lengths, **flagged})
-    return made

@@ -10,7 +10,7 @@ from draftproof.experiments.cli.train.pair import RecipeOptions, train_pair
 from draftproof.experiments.cli.train.selector import SelectorOptions, train_selector
 from draftproof.experiments.inputs.options import fields_given, grouped
 from draftproof.experiments.inputs.text import text_files
-from draftproof.experiments.models.pair.drafts import HEADS
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.errors import InvalidInput
 

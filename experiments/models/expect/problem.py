@@ -195,7 +195,7 @@ def pair_problem(
     """
     pair = opened.pair
     if root == "":
-        raise InvalidInput("--root is empty; give at least one character of the text before the root")
+        raise InvalidInput("root is empty; give at least one character of the text before the root")
     given = opened.roots(count, ROOTS) if root is None else Roots((context_of(pair, root, opened.context),), "root")
     if size is None:
         size = pair.vocab_size if pair.vocab_size <= FULL else CUT

@@ -85,7 +85,7 @@ def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
         program, *words = shlex.split(text)
         assert program == "draftproof"
         assert words[:2] == [command.words[0], command.words[1].replace("planted.py", "experiments/claims/planted.py")]
-        ran = draftproof(*words, "--json", *(("-",) if words[0] == "compare" else ()))
+        ran = draftproof(*words, "--json")
         assert ran.code in (0, 1), ran.err
         assert printed(ran.json, command.key) == list(command.values)
 

@@ -66,7 +66,7 @@ def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch
     ran = draftproof("claims", PAIR[1], "--jobs", 1, "--folder", "here", "--json")
     assert ran.code == 0
     assert ran.row["instance"] == "here/claim-gbv-at-least-block.json"
-    again = draftproof(*ran.row["command"].split()[1:], "--json", "-")
+    again = draftproof(*ran.row["command"].split()[1:], "--json")
     assert [row["block_efficiency"] for row in again.json["rows"]] == ["2", "7/4"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.inputs.given import Given, choose_problem
+from draftproof.experiments.inputs.world_grammar import find_worlds
 from draftproof.simulator.arithmetic import RATIONAL
 
 PLANTED = Path(__file__).parents[2] / "data" / "audited" / "own_masks.py"
@@ -28,9 +28,10 @@ def test_commands_take_masks_on_target_draft_and_both(draftproof, where, size):
 
 
 def test_letters_of_a_text_are_its_symbols():
-    given = Given(text="topics", vocab=4, root="the", sampling="eos=t,stop_strings=· ,no_repeat_ngram_size=2")
-    [case] = choose_problem(given).cases(2, RATIONAL)
-    plain = choose_problem(Given(text="topics", vocab=4, root="the")).pair
+    text = "text:topics,vocab=4,root=the"
+    [masked] = find_worlds(text, "eos=t,stop_strings=· ,no_repeat_ngram_size=2")
+    [case] = masked.cases(2, RATIONAL)
+    plain = find_worlds(text)[0].pair
     assert plain.show((0, 1, 2, 3)) == " et·"
     assert [str(value) for value in case.target.row((3, 0))] == ["0", "0", "1", "0"]
 

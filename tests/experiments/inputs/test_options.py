@@ -16,7 +16,7 @@ def test_options_of_a_pair_read_the_same_in_every_command(flag):
     commands = parsers()
     said = {
         name: {(each.help, each.rich_help_panel) for each in commands[name].params if flag in each.opts}
-        for name in ("bound", "model validate", "model choose")
+        for name in ("model validate", "model choose")
     }
     assert len(set.union(*said.values())) == 1, said
     assert all(said.values())

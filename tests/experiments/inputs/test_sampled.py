@@ -6,19 +6,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.experiments.inputs.given import Given, choose_problem
+from draftproof.experiments.inputs.world_grammar import find_worlds
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.processes import MarkovProcess
 
-SOURCES = [{"family": "dirichlet"}, {"text": "topics", "vocab": 4, "roots": 2}]
+WORLDS = ["family:dirichlet,denominator=1000", "text:topics,vocab=4,roots=2,denominator=1000"]
+TOPICS = "text:topics,vocab=4"
 
 
-@pytest.mark.parametrize("given", SOURCES)
+def world(text, *samplings):
+    """The world of a text; of target and draft samplings, where there are some."""
+    [one] = find_worlds(text, *samplings)
+    return one
+
+
+@pytest.mark.parametrize("text", WORLDS)
 @pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64])
 @pytest.mark.parametrize(("temperature", "exact"), [("1/2", True), ("2", False)])
-def test_both_models_are_sampled_so(given, arithmetic, temperature, exact):
-    before = choose_problem(Given(**given, denominator=1000)).cases(2, arithmetic)
-    after = choose_problem(Given(**given, denominator=1000, sampling=f"temperature={temperature}")).cases(2, arithmetic)
+def test_both_models_are_sampled_so(text, arithmetic, temperature, exact):
+    before = world(text).cases(2, arithmetic)
+    after = world(text, f"temperature={temperature}").cases(2, arithmetic)
     assert [case.weight for case in after] == [case.weight for case in before]
     for old, new in zip(before, after, strict=True):
         for one, other in ((old.target, new.target), (old.draft, new.draft)):
@@ -30,9 +37,7 @@ def test_both_models_are_sampled_so(given, arithmetic, temperature, exact):
 
 
 def test_rational_chains_are_exact_and_roots_of_a_text_share_their_tables():
-    plain, other = (
-        choose_problem(Given(text="topics", vocab=4, sampling=text)).cases(2, RATIONAL) for text in (None, "top_p=.9")
-    )
+    plain, other = (world(TOPICS, sampling).cases(2, RATIONAL) for sampling in (None, "top_p=.9"))
     for before, after in zip(plain, other, strict=True):
         row, found = before.target.row(()), after.target.row(())
         kept = [token for token in range(4) if found[token]]
@@ -42,8 +47,7 @@ def test_rational_chains_are_exact_and_roots_of_a_text_share_their_tables():
 
 def test_a_penalty_knows_the_root_and_what_was_drafted():
     plain, case = (
-        choose_problem(Given(text="topics", vocab=4, root="the", sampling=text)).cases(2, RATIONAL)[0]
-        for text in (None, "repetition_penalty=2")
+        world(f"{TOPICS},root=the", sampling).cases(2, RATIONAL)[0] for sampling in (None, "repetition_penalty=2")
     )
     assert isinstance(plain.target, MarkovProcess)
     for side, given in ((case.target, plain.target), (case.draft, plain.draft)):
@@ -54,28 +58,26 @@ def test_a_penalty_knows_the_root_and_what_was_drafted():
 
 
 def test_a_chain_that_changes_nothing_is_the_problem_itself():
-    plain = choose_problem(Given(family="dirichlet"))
-    assert choose_problem(Given(family="dirichlet", sampling="temperature=1")) == plain
-    other = choose_problem(Given(family="dirichlet", sampling="temperature=2"))
+    plain = world("family:dirichlet")
+    assert world("family:dirichlet", "temperature=1") == plain
+    other = world("family:dirichlet", "temperature=2")
     assert other.source == {**plain.source, "sampling": {"temperature": 2.0}}
     why = "p^(1/2) is irrational: powers in float64, rows rounded to multiples of 1/65536"
     assert str(other) == f"{plain}, temperature 2 ({why})"
-    assert str(choose_problem(Given(family="dirichlet", sampling="temperature=.5,top_p=.9"))).endswith(
-        ", temperature 0.5, top-p 0.9"
-    )
+    assert str(world("family:dirichlet", "temperature=.5,top_p=.9")).endswith(", temperature 0.5, top-p 0.9")
 
 
 def test_commands_take_it(draftproof, tmp_path):
-    world = "family:perturbed,s=1,vocab=2,denominator=20"
+    given = "family:perturbed,s=1,vocab=2,denominator=20"
     samplings = [word for t in (0.0, 0.5, 1.0) for word in ("--sampling", f"temperature={t}")]
     means = draftproof("compare", "block", "--world", "family:perturbed,s=1,vocab=2", *samplings, "--json").json["rows"]
     assert len({row["block_efficiency_float"] for row in means}) == 3
     assert means[0]["block_efficiency_float"] in (1, 2, 3)  # every row is one token: all drafts agree, or none
-    many = draftproof("check", "block", "--world", f"{world},seeds=0..2", "--sampling", "temperature=.5", "--json").row
+    many = draftproof("check", "block", "--world", f"{given},seeds=0..2", "--sampling", "temperature=.5", "--json").row
     assert (many["lossless"], many["instances"]) == (True, 3)
     grid = draftproof("check", "block", "--world", "grid:denominator=2", "--sampling", "top_k=1")
     assert (grid.code, "as they are; leave out sampling" in grid.err) == (2, True)
-    refused = draftproof("check", "block", "--world", world, "--sampling", "top_p=0")
+    refused = draftproof("check", "block", "--world", given, "--sampling", "top_p=0")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "sampling top_p=0: top_p 0.0 must be above 0 and at most 1" in refused.err
 
@@ -96,10 +98,9 @@ def test_an_instance_file_is_sampled_and_its_witness_holds_the_sampled_rows(draf
 
 def test_a_draft_is_sampled_otherwise(draftproof):
     at = ("--sampling", "top_p=.9", "--draft-sampling", "bits=2", "--json")
-    given = Given(family="dirichlet", sampling="top_p=.9", draft_sampling="bits=2")
     case, plain, alike = (
-        choose_problem(each).cases(2, RATIONAL)[0]
-        for each in (given, Given(family="dirichlet"), Given(family="dirichlet", sampling="top_p=.9"))
+        world("family:dirichlet", *samplings).cases(2, RATIONAL)[0]
+        for samplings in (("top_p=.9", "bits=2"), (), ("top_p=.9",))
     )
     assert case.target.row(()).tolist() == alike.target.row(()).tolist() != plain.target.row(()).tolist()
     units = [4 * value for value in case.draft.row(())]
@@ -113,8 +114,8 @@ def test_a_draft_is_sampled_otherwise(draftproof):
         ran = draftproof(*command, *at)
         assert ran.code == 0, ran.err
         assert all(row.get("lossless", True) for row in ran.json["rows"])
-    same = choose_problem(Given(family="dirichlet", sampling="top_p=.9", draft_sampling="top_p=9/10"))
-    assert same == choose_problem(Given(family="dirichlet", sampling="top_p=.9"))
+    same = world("family:dirichlet", "top_p=.9", "top_p=9/10")
+    assert same == world("family:dirichlet", "top_p=.9")
     refused = draftproof("bound", "--draft-sampling", "top_k=-1")
     assert (refused.code, "draft_sampling top_k=-1: top_k -1 must be at least 1" in refused.err) == (2, True)
 

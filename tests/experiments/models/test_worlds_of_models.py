@@ -26,7 +26,7 @@ def asked(tiny_folder, tmp_path, monkeypatch):
 def test_a_report_has_their_rows_and_commands_that_print_them_again(draftproof, asked):
     ran = draftproof("compare", "models.toml", "--jobs", 1, "--resume", "rows.db", "--json")
     assert ran.code == 0
-    summary = draftproof("report", "rows.db", "--json", "-").json
+    summary = draftproof("report", "rows.db", "--json").json
     assert (summary["kinds"], summary["rows"], summary["worlds"]) == (["models"], 3, 1)
     rows = {row["verifier"]: row for row in ran.json["rows"]}
     for found in summary["verifiers"]:
