@@ -1,15 +1,19 @@
-"""The tables of `--by depth`: acceptance at each depth, and the gain of one more branch that begins there."""
+"""The table of `--by depth`: acceptance at each depth, and the gain of one more branch that begins there.
+
+Depth `d` is that of a drafted token: 1 for the first. A branch that begins with it has a trunk of `L1 = d - 1`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from draftproof.experiments.cli.compare.planning import Cell, Plan
 from draftproof.experiments.cli.compare.views import columns_of
 from draftproof.experiments.cli.compare.work import FAILURE
-from draftproof.experiments.grid.depths import depth_rows, mean_distances, trees
+from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.result import Column, Table
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -40,14 +44,21 @@ def compared_trees(scheme: DraftScheme) -> tuple[list[Delayed], Sequence[DraftSc
     Other schemes, and single paths, have nothing to be compared with.
     """
     if isinstance(scheme, Delayed) and scheme.K > 1:
-        return *trees(scheme.K, scheme.depth), scheme.L1
+        return *_trees(scheme.K, scheme.depth), scheme.L1
     return [], [scheme], 0
+
+
+def _trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
+    """The trees of depth `length` with one branch less and with `branches`, for trunks of `0..length - 1` tokens."""
+    fewer, more = ([Delayed(k, at, length - at) for at in range(length)] for k in (branches - 1, branches))
+    return ([Delayed(1, 0, length)] * length if branches == 2 else fewer), more  # one path has one shape
 
 
 def cells(plan: Plan) -> list[Cell]:
     """The rows that the tables need beside those of the comparison."""
     needed = [each for scheme in plan.schemes for side in compared_trees(scheme)[:2] for each in side]
-    schemes = list(dict.fromkeys(each for each in needed if each.depth and each not in plan.schemes))
+    compared = set(plan.schemes)
+    schemes = list(dict.fromkeys(each for each in needed if each.depth and each not in compared))
     return [cell for number in range(len(plan.places)) for cell in plan.laws(number, schemes)]
 
 
@@ -72,8 +83,57 @@ def table(plan: Plan, rows: Sequence[Row], found: Sequence[Cell], stored: Mappin
         if row["nodes"] and all(key in laws for side in keys for key in side):
             fewer, more = ([laws[key] for key in side] for side in keys)
             everywhere, accepted = means(row["place"], row["of"].depth)
-            lines += [row | line for line in depth_rows(fewer, more, everywhere, accepted, trunk)]
+            lines += [row | line for line in _depth_rows(fewer, more, everywhere, accepted, trunk)]
     columns = columns_of(rows, Column("depth", "count", "d"))
     columns += [Column(name, "exact", title) for name, title in _NUMBERS.items()]
     columns += [Column(name, shown=False) for name in ("K", "L1", "L2", "scheme", "lossless", "laws")]
     return Table.of(columns, lines, title="by depth", name="by_depth")
+
+
+def _depth_rows(
+    fewer: Sequence[Mapping[str, Any]],
+    more: Sequence[Mapping[str, Any]],
+    means: Sequence[Any],
+    met: Sequence[Any],
+    trunk: int = 0,
+) -> list[dict[str, Any]]:
+    """A row for each depth, from the rows of one verifier on `_trees` and `mean_distances`; met: over accepted ones.
+
+    trunk: that of the two trees whose acceptance is told. Where `fewer` is empty, `more` is the row of one tree of any
+    scheme, and there is no gain.
+    """
+    rows = []
+    below, above = _reached(fewer[trunk]) if fewer else None, _reached(more[trunk])
+    for at, distance in enumerate(means):
+        pair = (more[at], fewer[at]) if fewer else None
+        gain = None if pair is None else _mean(pair[0]) - _mean(pair[1])
+        laws = (more[0],) if pair is None else (fewer[trunk], more[trunk], *pair[::-1])
+        numbers = {
+            "distance": distance,
+            "distance_accepted": met[at],
+            "accepted_fewer": below[at + 1] / below[at] if below and below[at] else None,
+            "accepted": above[at + 1] / above[at] if above[at] else None,
+            "reached_fewer": below[at + 1] if below else None,
+            "reached": above[at + 1],
+            "gain": gain,
+            "gain_per_token": None if pair is None else gain / (pair[0]["nodes"] - pair[1]["nodes"]),
+        }
+        rows.append(
+            {
+                "depth": at + 1,
+                **numbers,
+                "lossless": all(law["lossless"] for law in laws),
+                "laws": [law["strong_id"] for law in laws],
+            }
+        )
+    return rows
+
+
+def _reached(law: Mapping[str, Any]) -> list[Any]:
+    """`P(tau >= d)` for `d = 0..L`."""
+    masses = [Fraction(mass) for mass in law.get("depth_distribution_exact", ())] or law["depth_distribution"]
+    return [sum(masses[depth:]) for depth in range(len(masses))]
+
+
+def _mean(law: Mapping[str, Any]) -> Any:
+    return Fraction(law["block_efficiency"]) if law["arithmetic"] == "rational" else law["block_efficiency_float"]

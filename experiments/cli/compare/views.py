@@ -148,7 +148,8 @@ def laws_of(row: Row) -> Sequence[Row]:
 
 def by_root(rows: Sequence[Row]) -> Iterator[Table]:
     """Block efficiency for every root context, a column for each; a table for each world."""
-    for place in dict.fromkeys(row["place"] for row in rows):
+    places = list(dict.fromkeys(row["place"] for row in rows))
+    for place in places:
         here = [row for row in rows if row["place"] == place and laws_of(row)]
         titles = [f"{root['root']!r} {100 * root['weight_float']:.1f} %" for root in laws_of(here[0])] if here else []
         means = [Column(f"root {place}", "exact", title) for place, title in enumerate(titles)]
@@ -157,7 +158,8 @@ def by_root(rows: Sequence[Row]) -> Iterator[Table]:
             row | {f"root {place}": number(root, "block_efficiency") for place, root in enumerate(laws_of(row))}
             for row in here
         ]
-        yield Table.of(columns, lines, title="E[tau+1] by root context", name="by_root")
+        of, name = (f", {here[0]['world']}", f"by_root_{place}") if len(places) > 1 and here else ("", "by_root")
+        yield Table.of(columns, lines, title=f"E[tau+1] by root context{of}", name=name)
 
 
 def best(rows: Sequence[Row]) -> Table:

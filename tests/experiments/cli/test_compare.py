@@ -236,6 +236,11 @@ def test_by_root_shows_every_root(draftproof):
     ran = draftproof("compare", "naive", "--world", "text:topics,vocab=2,roots=3", "--by", "root")
     assert "by root context" in ran.out
     assert "average" in ran.out
+    several = draftproof("compare", "naive", "--world", "text:topics,vocab=2..3,roots=3", "--by", "root", "--json").json
+    for place, row in enumerate(several["rows"]):
+        [means] = several[f"by_root_{place}"]
+        roots = [root for root in several["roots"] if root["world"] == row["world"]]
+        assert [means[f"root {number}_float"] for number in range(3)] == [r["block_efficiency_float"] for r in roots]
 
 
 @pytest.mark.parametrize("engine", ["auto", "enumerate"])
