@@ -23,7 +23,6 @@ import typer
 from draftproof.experiments.result import Interrupted, Result, format_of
 from draftproof.experiments.shared.output import check_files, parts
 from draftproof.experiments.shared.progress import console_for
-from draftproof.simulator.errors import InvalidInput
 
 Verb: TypeAlias = Callable[..., Result]
 #: The section of a docstring with the parameters that are seldom needed.
@@ -45,13 +44,9 @@ def command(verb: Verb) -> Callable[..., int]:
     @wraps(verb)
     def run(**values: Any) -> int:
         output, to_stdout, _ = values.pop("output") or [], values.pop("json"), values.pop("help_all")
-        named = parts(list(values.values()))
-        outputs: dict[str, str | None] = {f"-o {path}": path for path in output}
-        check_files(named, outputs)
-        for path in output:
+        for place, path in enumerate(output):
+            check_files([*parts(list(values.values())), *output[:place]], {"-o": path})
             format_of(path)
-            if path in named:
-                raise InvalidInput(f"-o {path} is named by another option; give every file its own name")
         places = [values.pop(name) for name in arguments]
         try:
             result = verb(*places, **values)
@@ -65,8 +60,8 @@ def command(verb: Verb) -> Callable[..., int]:
             sys.stdout.write(result.json())
         else:
             result.show(console_for(None))
-        check_files(list(result.files), outputs)
         for path in output:
+            check_files(list(result.files), {"-o": path})
             result.write(path)
         return result.verdict
 

@@ -180,6 +180,7 @@ COMMANDS = {
     "bound another scheme": "bound --world family:dirichlet,vocab=2 --scheme top_k:K=2,L1=0,L2=1",
     "check many": "check naive spectr sequoia hsd_uncapped mine.py:Naive --world conformance:instances=2"
     " --scheme delayed --scheme top_k --scheme without_replacement --scheme mine.py:TwoFirst",
+    "check two tokenizers": "check union tli slem uag slrs block tli_unnormalised --world strings:drafted=2",
     "check in low precision": "check naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
     "gallery": "list gallery",

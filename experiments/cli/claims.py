@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,6 @@ from draftproof.simulator.errors import InvalidInput
 if TYPE_CHECKING:
     from draftproof.experiments.claims.verdicts import Verdict
 
-_CORES = os.cpu_count() or 1
-
 
 def claims(
     names: str | Sequence[str] | None = None,
@@ -26,7 +23,7 @@ def claims(
     *,
     deep: bool = False,
     resume: str | None = None,
-    jobs: int = _CORES,
+    jobs: int = 1,
     folder: str = ".",
 ) -> Result:
     """Test the claims of papers. Exit 0: each has its recorded status; 1: some have another; 2: bad input.

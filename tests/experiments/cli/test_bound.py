@@ -83,6 +83,16 @@ def test_a_numbered_certificate_never_replaces_an_input(draftproof):
     assert Path("b-1.json").read_text().startswith("a text")
 
 
+def test_every_file_has_its_own_name(draftproof):
+    ran = draftproof("bound", *SMALL, "--certificate", "b.json", "-o", "b.json")
+    assert (ran.code, "-o b.json is also b.json" in ran.err) == (2, True)
+    assert list(Path().iterdir()) == []
+    roots = ("--world", "text:topics,roots=2", "--K", 2, "--L2", 1)
+    ran = draftproof("bound", *roots, "--certificate", "b.json", "-o", "b-1.json")
+    assert (ran.code, "-o b-1.json is also b-1.json" in ran.err) == (2, True)
+    assert draftproof("verify", "b-1.json").code == 0
+
+
 def test_several_roots_give_numbered_certificates(draftproof):
     roots = ("--world", "text:topics,roots=2", "--K", 2, "--L2", 1)
     found = json_of(draftproof, *roots, "--certificate", "b.json")
