@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.inputs.worlds import EXACT_ENTRIES
-from draftproof.experiments.models.expect.tables import Tables, cached_tables, pair_tables
+from draftproof.experiments.models.expect.tables import Arrays, cached_arrays, pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened
@@ -61,7 +62,7 @@ class ModelsWorld:
     words: tuple[str, ...]
     text_hash: str
     denominator: int | None = None
-    tables: dict[int, list[Tables]] = field(default_factory=dict, compare=False)
+    tables: dict[int, list[Arrays]] = field(default_factory=dict, compare=False)
 
     flag: ClassVar[str] = "--pair"
 
@@ -114,43 +115,43 @@ class ModelsWorld:
     def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
         weight = Fraction(1, len(self.contexts))
-        numbers, found = RATIONAL if exact else FLOAT64, []
+        numbers, cases = RATIONAL if exact else FLOAT64, []
         for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
             above = None
             if self.cut and self.denominator is None:  # rounded tables do not bound the whole vocabulary
-                p, q = (self._process(getattr(tables, f"above_{name}"), name, numbers) for name in ("target", "draft"))
+                p, q = (self._process(tables[f"above_{name}"], name, numbers) for name in ("target", "draft"))
                 above = Case(word, p, q, weight)
-            target, draft = (self._process(getattr(tables, name), name, numbers) for name in ("target", "draft"))
-            told = self._process(tables.told, "told", numbers) if tables.told else None
-            found.append(Case(word, target, telling(draft, told), weight, above=above))
-        return found
+            target, draft = (self._process(tables[name], name, numbers) for name in ("target", "draft"))
+            told = self._process(tables["told"], "told", numbers) if "told" in tables else None
+            cases.append(Case(word, target, telling(draft, told), weight, above=above))
+        return cases
 
     def _process(self, tables: Sequence[Any], name: str, arithmetic: Arithmetic) -> TableProcess:
         grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
-        return TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in tables], name)
+        return TableProcess([rows if grain is None else rationalise(rows, grain, arithmetic) for rows in tables], name)
 
-    def _tables(self, depth: int) -> list[Tables]:
+    def _tables(self, depth: int) -> list[Arrays]:
         if depth not in self.tables:
             self.tables[depth] = self._compute_all(depth)
         return self.tables[depth]
 
-    def _compute_all(self, depth: int) -> list[Tables]:
-        started, found = perf_counter(), []
+    def _compute_all(self, depth: int) -> list[Arrays]:
+        started, tables = perf_counter(), list[Arrays]()
         for number, root in enumerate(self.contexts):
             key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
-            found.append(cached_tables(key, lambda root=root: self._compute(root, depth)))  # type: ignore[misc]
+            tables.append(cached_arrays(key, partial(self._compute, root, depth)))
             rest = (perf_counter() - started) * (len(self.contexts) - 1 - number) / (number + 1)
             if number == 0 and rest > LONG:
                 rows = sum(self.vocab_size**length for length in range(depth + 1))
                 remark(f"tables of p and q to depth {depth}, {rows:,} rows a root: about {rest:.0f} s more")
-        if found[0].outside.size:
-            means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
+        if self.cut:
+            means = np.mean([arrays["outside"][0][:, -1] for arrays in tables], axis=0)
             remark(
                 f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
                 f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
                 + self._scope_note
             )
-        return found
+        return tables
 
     @property
     def _scope_note(self) -> str:
@@ -162,16 +163,25 @@ class ModelsWorld:
             "on other schemes they hold for these tables only"
         )
 
-    def _compute(self, root: Context, depth: int) -> Tables:
+    def _compute(self, root: Context, depth: int) -> Arrays:
+        """The tables of target and draft, and those that bound from above or that verifiers are told, where there are.
+
+        outside: by depth 1..L the probability that a path of the target or the draft leaves the kept tokens, `(2, L)`.
+        """
         if self.pair is None:
             raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
         if not self.cut:
             target, draft = pair_tables(self.pair, self.warp, root, depth)
-            told = draft.told.tables if isinstance(draft.told, TableProcess) else ()
-            return Tables(target.tables, draft.tables, np.zeros((2, 0)), told=told)
+            told = {"told": draft.told.tables} if isinstance(draft.told, TableProcess) else {}
+            return {"target": target.tables, "draft": draft.tables, **told}
         cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - REST)
-        outside = np.array([cut.outside_target, cut.outside_draft])
-        return Tables(cut.target.tables, cut.draft.tables, outside, *(each.tables for each in cut.above))
+        return {
+            "target": cut.target.tables,
+            "draft": cut.draft.tables,
+            "above_target": cut.above[0].tables,
+            "above_draft": cut.above[1].tables,
+            "outside": [np.array([cut.outside_target, cut.outside_draft])],
+        }
 
     def __str__(self) -> str:
         size = f"V = {self.vocab_size}"

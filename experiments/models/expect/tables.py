@@ -12,12 +12,12 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
 import numpy as np
@@ -39,41 +39,23 @@ from draftproof.simulator.instances.processes import (
 )
 from draftproof.simulator.instances.sampling import Sampling
 
-
-@dataclass(frozen=True)
-class Tables:
-    """Target tables to depth `L`, draft tables to `L - 1`, `[d]` of shape `(V**d, V)`, float64.
-
-    outside: by depth 1..L the probability that a path of the target or the draft has a token that is not in the tables,
-    shape `(2, L)`; shape `(2, 0)` where the tables have all tokens. above_target, above_draft: for cut vocabularies,
-    tables whose optimum bounds that of the whole vocabulary from above (`truncated`). told: what verifiers are told of
-    the draft; empty where it is `draft`.
-    """
-
-    target: Sequence[Any]
-    draft: Sequence[Any]
-    outside: Any
-    above_target: Sequence[Any] = ()
-    above_draft: Sequence[Any] = ()
-    told: Sequence[Any] = ()
-
-
-_PARTS = ("target", "draft", "above_target", "above_draft", "told")
+#: Arrays in lists by name, such as the tables of the "target" by depth.
+Arrays: TypeAlias = Mapping[str, Sequence[Any]]
 
 #: What numpy and zipfile raise for a file that is damaged or no archive of arrays.
 _BAD_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 
 
-def cached_tables(key: str, make: Callable[[], Tables]) -> Tables:
-    """The tables of this key from the cache folder; computed where it has none, and stored where it is writable."""
+def cached_arrays(key: str, make: Callable[[], Arrays]) -> Arrays:
+    """The arrays of this key from the cache folder; computed where it has none, and stored where it is writable."""
     path = cache_folder() / f"tables-{key}.npz"
-    found = _read(path)
-    if found is None:
-        found = make()
+    arrays = _read(path)
+    if arrays is None:
+        arrays = make()
         with suppress(OSError, InvalidInput):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, _packed(found))
-    return found
+            write_whole(path, _packed(arrays))
+    return arrays
 
 
 def cache_folder() -> Path:
@@ -81,37 +63,34 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "draftproof"
 
 
-def _packed(tables: Tables) -> bytes:
-    arrays = {"outside": np.asarray(tables.outside, dtype=np.float64)}
-    for name in _PARTS:
-        arrays |= {f"{name}{depth}": np.asarray(rows) for depth, rows in enumerate(getattr(tables, name))}
+def _packed(arrays: Arrays) -> bytes:
+    flat = {f"{name}{place}": np.asarray(array) for name in arrays for place, array in enumerate(arrays[name])}
     stream = io.BytesIO()
-    np.savez(stream, digest=np.frombuffer(_digest(arrays), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+    np.savez(stream, digest=np.frombuffer(_digest(flat), dtype=np.uint8), **flat)  # type: ignore[arg-type]
     return stream.getvalue()
 
 
-def _read(path: Path) -> Tables | None:
-    """The tables of a file; None where there is no file, or where it is damaged."""
+def _read(path: Path) -> Arrays | None:
+    """The arrays of a file; None where there is no file, or where it is damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+            flat = {name: held[name] for name in held.files}
     except _BAD_ARCHIVE:
         return None
-    digest = arrays.pop("digest", None)
-    if digest is None or digest.tobytes() != _digest(arrays):
+    digest = flat.pop("digest", None)
+    if digest is None or digest.tobytes() != _digest(flat):
         return None
-    parts = {
-        name: [arrays[f"{name}{depth}"] for depth in range(sum(each.startswith(name) for each in arrays))]
-        for name in _PARTS
-    }
-    return Tables(outside=arrays["outside"], **parts)
+    arrays: dict[str, list[Any]] = {}
+    for name, array in flat.items():
+        arrays.setdefault(name.rstrip("0123456789"), []).append(array)
+    return arrays
 
 
-def _digest(arrays: dict[str, Any]) -> bytes:
-    found = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        found.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
-    return found.digest()
+def _digest(flat: Mapping[str, Any]) -> bytes:
+    digest = hashlib.sha256()
+    for name, array in sorted(flat.items()):
+        digest.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
+    return digest.digest()
 
 
 def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:

@@ -14,7 +14,7 @@ import torch
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import ModelsWorld, pair_problem
-from draftproof.experiments.models.expect.tables import Tables, cache_folder, cached_tables, pair_tables
+from draftproof.experiments.models.expect.tables import Arrays, cache_folder, cached_arrays, pair_tables
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
@@ -245,19 +245,19 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: ModelsW
     [first, _] = sorted(cache_folder().glob("tables-*.npz"))
     key = first.stem.removeprefix("tables-")
 
-    def fail() -> Tables:
+    def fail() -> Arrays:
         raise AssertionError("computed again")
 
-    kept = cached_tables(key, fail)
-    assert any((tables.target[0] == kept.target[0]).all() for tables in problem.tables[1])
+    kept = cached_arrays(key, fail)
+    assert any((tables["target"][0] == kept["target"][0]).all() for tables in problem.tables[1])
     data = bytearray(first.read_bytes())
-    place = data.index(np.float64(kept.target[0][0, 0]).tobytes())
+    place = data.index(np.float64(kept["target"][0][0, 0]).tobytes())
     data[place] ^= 1
     first.write_bytes(bytes(data))
     with pytest.raises(AssertionError, match="computed again"):
-        cached_tables(key, fail)
+        cached_arrays(key, fail)
     first.write_bytes(b"no archive")
-    assert cached_tables(key, lambda: kept).outside.shape == (2, 0)
+    assert cached_arrays(key, lambda: kept) is kept
 
 
 def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld, tiny_recipe: Any) -> None:
@@ -271,19 +271,19 @@ def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld
 
 @pytest.mark.parametrize(("place", "bits"), [(6, 0x80), (8, 0x01), (10, 0x01)])  # version, encryption, compression
 def test_an_archive_with_a_damaged_directory_is_computed_again(place: int, bits: int) -> None:
-    kept = Tables([np.ones((1, 2)) / 2], [np.ones((1, 2)) / 2], np.zeros((2, 0)))
-    cached_tables("key", lambda: kept)
+    kept = {"target": [np.ones((1, 2)) / 2], "draft": [np.ones((1, 2)) / 2]}
+    cached_arrays("key", lambda: kept)
     [path] = cache_folder().glob("tables-*.npz")
     whole = path.read_bytes()
     data = bytearray(whole)
     data[data.index(b"PK\x01\x02") + place] ^= bits
     path.write_bytes(bytes(data))
-    assert cached_tables("key", lambda: kept) is kept
+    assert cached_arrays("key", lambda: kept) is kept
     assert path.read_bytes() == whole
     array = io.BytesIO()
     np.save(array, np.zeros(3))
     path.write_bytes(array.getvalue())
-    assert cached_tables("key", lambda: kept) is kept
+    assert cached_arrays("key", lambda: kept) is kept
 
 
 def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
