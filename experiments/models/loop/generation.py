@@ -16,13 +16,12 @@ import torch
 
 from draftproof.experiments.models.loop.loop import Block, Loop, State, text_so_far
 from draftproof.experiments.models.loop.supported import check_prompt
-from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
+from draftproof.simulator.protocol import Coin, Context
 
 #: `ends(place, tokens)`: whether the text of the prompt at this place ends after `tokens`, all its tokens so far.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
@@ -95,92 +94,31 @@ def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece
     return Piece(text, block.tokens, block, False)
 
 
-@dataclass(frozen=True)
-class Generation:
-    """tokens: the text after the prompt. blocks: its blocks, the last one whole even if the text ends inside it.
+def text_after(loop: Loop, prompt: Sequence[int], coin: Coin, most: int, stop: Collection[int] = ()) -> Context:
+    """The text after one prompt: at most `most` tokens, at least 1, and none after the first of `stop`.
 
-    seconds: by part (`timing.PARTS`); elapsed: the whole time, also for the prompt and between the timed parts.
+    With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens. Raises as
+    `pieces` does.
     """
-
-    tokens: Context
-    blocks: tuple[Block, ...]
-    seconds: dict[str, float]
-    elapsed: float
-
-
-def generate(
-    pair: Pair,
-    verifier: Verifier,
-    scheme: DraftScheme,
-    prompt: Sequence[int],
-    sampling: Sampling,
-    coin: Coin,
-    max_new_tokens: int | None = None,
-    blocks: int | None = None,
-    stop: Collection[int] = (),
-    vectors: str = "numpy",
-) -> Generation:
-    """Generate after a prompt until there are `max_new_tokens` tokens or `blocks` blocks, or a token of `stop`.
-
-    The other arguments are those of `Loop`. The text is cut at `max_new_tokens` and after the first token of `stop`.
-    With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens.
-    Raises `InvalidInput` where both limits are missing or one is below 1, and as `Loop` does.
-    """
-    if min((most for most in (max_new_tokens, blocks) if most is not None), default=0) < 1:
-        raise InvalidInput("say when to end: max_new_tokens or blocks, at least 1")
-    loop = Loop(pair, verifier, scheme, sampling, vectors)
-    watch = loop.watch
-    started = watch.now()
-    most = max_new_tokens if max_new_tokens is not None else (blocks or 0) * (scheme.depth + 1)
-    generated: list[Block] = []
-    tokens: list[int] = []
-    for piece in pieces(loop, [prompt], coin, most, ending(most, stop)):
-        generated.append(piece.block)
-        tokens += piece.tokens
-        if len(generated) == blocks:
-            break
-    return Generation(tuple(tokens), tuple(generated), watch.seconds, watch.now() - started)
-
-
-def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context:
-    """At most `most` tokens, and none after the first of `stop`."""
-    ends = [place + 1 for place, token in enumerate(tokens) if token in stop]
-    return tuple(tokens[: min([most, *ends])])
+    written = pieces(loop, [prompt], coin, most, ending(most, stop))
+    return tuple(token for piece in written for token in piece.tokens)
 
 
 @torch.inference_mode()
-def autoregressive(
-    pair: Pair,
-    prompt: Sequence[int],
-    sampling: Sampling,
-    coin: Coin,
-    max_new_tokens: int,
-    stop: Collection[int] = (),
-    vectors: str = "numpy",
-    draft: bool = False,
-) -> Generation:
-    """`max_new_tokens` tokens after a prompt from the target, or from the draft model; arguments as for `generate`.
-
-    Each block is one token at depth 0; the seconds that draw it count as verification.
-    """
-    check_prompt(pair, prompt, max_new_tokens - 1)
-    model = pair.draft if draft else pair.target
-    role, watch = "draft" if draft else "target", Stopwatch(pair.device)
-    rows_of, text = RowsOf(sampling.of(role), pair.vocab_size, vectors, role), text_so_far(pair, sampling, prompt)
-    started = watch.now()
-    tokens: list[int] = []
+def plain_text(
+    pair: Pair, prompt: Sequence[int], sampling: Sampling, coin: Coin, tokens: int, vectors: str = "numpy"
+) -> Context:
+    """So many tokens after a prompt, drawn one by one from the target; arguments as for `Loop`."""
+    check_prompt(pair, prompt, tokens - 1)
+    rows_of, text = RowsOf(sampling.of("target"), pair.vocab_size, vectors), text_so_far(pair, sampling, prompt)
+    cache, unread = None, torch.tensor([list(prompt)], device=pair.device)
     with within_memory("generating token by token", pair.device):
-        cache, unread = None, torch.tensor([list(prompt)], device=pair.device)
         if len(prompt) > 1:
-            with watch.part("prompt"):
-                cache = model(input_ids=unread[:, :-1], use_cache=True).past_key_values
+            cache = pair.target(input_ids=unread[:, :-1], use_cache=True).past_key_values
         unread = unread[:, -1:]
-        while len(tokens) < max_new_tokens and not (tokens and tokens[-1] in stop):
-            with watch.part(role):
-                output = model(input_ids=unread, past_key_values=cache, use_cache=True)
-                cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:], [[()]], [text])
-            with watch.part("verify"):
-                tokens.append(coin.choose(rows_of.vectors(rows)[0, 0]))
-                unread, text = torch.tensor([tokens[-1:]], device=pair.device), text.after((tokens[-1],))
-    blocks = tuple(Block((), token) for token in tokens)
-    return Generation(cut(tokens, max_new_tokens, stop), blocks, watch.seconds, watch.now() - started)
+        for _ in range(tokens):
+            output = pair.target(input_ids=unread, past_key_values=cache, use_cache=True)
+            cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:], [[()]], [text])
+            token = coin.choose(rows_of.vectors(rows)[0, 0])
+            unread, text = torch.tensor([[token]], device=pair.device), text.after((token,))
+    return text.tokens[len(prompt) :]

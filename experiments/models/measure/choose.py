@@ -23,7 +23,7 @@ from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
 from draftproof.experiments.models.loop.drafter import check_pair
-from draftproof.experiments.models.loop.generation import autoregressive
+from draftproof.experiments.models.loop.generation import plain_text
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
@@ -430,7 +430,7 @@ def exact_tokens(search: Search) -> dict[int, float]:
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
-        texts.append((*root, *autoregressive(setting.pair, root, setting.warp, coin, half).tokens))
+        texts.append((*root, *plain_text(setting.pair, root, setting.warp, coin, half)))
     contexts, generator = Contexts(setting.pair, setting.warp, texts), np.random.default_rng(setting.seed)
     for number in search.left:
         named, scheme = search.combination(number)

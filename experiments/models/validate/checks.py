@@ -11,7 +11,7 @@ from transformers import GenerationConfig
 
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.drafting import nodes_of
-from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.generation import text_after
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -135,9 +135,8 @@ def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
 
 def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
     """The first position where the loop at temperature 0 differs from this greedy text; None if there is none."""
-    coin = coin_for("numpy", 0)
-    stop = _ends(pair.target)
-    written = generate(pair, verifier, scheme, prompt, Sampling(0), coin, len(text), stop=stop).tokens
+    loop = Loop(pair, verifier, scheme, Sampling(0))
+    written = text_after(loop, prompt, coin_for("numpy", 0), len(text), _ends(pair.target))
     pairs = enumerate(zip(written, text, strict=False))
     return next((place for place, (ours, theirs) in pairs if ours != theirs), None if len(written) == len(text) else 0)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.generation import autoregressive, generate
+from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.measure.passes import measure_passes
@@ -32,8 +32,9 @@ def test_greedy_text_is_that_of_generate(pair: Any, name: str, vectors: str) -> 
     expected = pair.target.generate(ids, do_sample=False, max_new_tokens=200)[0, 3:].tolist()
     shape = Delayed(1, 0, 4) if name == "block" else Delayed(3, 1, 2)
     coin = coin_for(vectors, 0, "cuda")
-    assert list(generate(pair, make(name), shape, PROMPT, Sampling(0), coin, 200, vectors=vectors).tokens) == expected
-    assert list(autoregressive(pair, PROMPT, Sampling(0), coin, 200, vectors=vectors).tokens) == expected
+    loop = Loop(pair, make(name), shape, Sampling(0), vectors)
+    assert list(text_after(loop, PROMPT, coin, 200)) == expected
+    assert list(plain_text(pair, PROMPT, Sampling(0), coin, 200, vectors)) == expected
 
 
 def depths(pair: Any, vectors: str) -> Any:
@@ -50,6 +51,7 @@ def test_blocks_bring_as_many_tokens_as_on_the_host(pair: Any, random_pair: Call
 
 
 def test_seconds_wait_for_the_device(pair: Any) -> None:
-    made = generate(pair, make("naive"), Delayed(1, 0, 2), PROMPT, Sampling(), coin_for("numpy", 0), 20)
-    assert made.seconds["target"] > 0
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Sampling())
+    text_after(loop, PROMPT, coin_for("numpy", 0), 20)
+    assert loop.watch.seconds["target"] > 0
     assert min(measure_passes(pair, pair.target, 40, (1, 8), 2).values()) > 0

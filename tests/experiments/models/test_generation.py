@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.generation import autoregressive, cut, generate
+from draftproof.experiments.models.loop.generation import ending, pieces, plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
@@ -34,19 +34,17 @@ def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pa
 
 def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Callable[..., Any]) -> None:
     pair, warp = random_pair(dtype=torch.float64), Sampling(temperature=0.8, top_k=5)
-    for draft in (False, True):
-        coin, text = coin_for("numpy", 2), [1, 2]
-        for _ in range(40):
-            text.append(coin.choose(pair.rows("draft" if draft else "target", [text], warp)[0].numpy()))
-        assert list(autoregressive(pair, [1, 2], warp, coin_for("numpy", 2), 40, draft=draft).tokens) == text[2:]
+    coin, text = coin_for("numpy", 2), [1, 2]
+    for _ in range(40):
+        text.append(coin.choose(pair.rows("target", [text], warp)[0].numpy()))
+    assert list(plain_text(pair, [1, 2], warp, coin_for("numpy", 2), 40)) == text[2:]
 
 
 def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(dtype=torch.float64)
-    plain = autoregressive(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
-    blocks = generate(pair, make("naive"), Delayed(1, 0, 0), [1, 2], Sampling(), coin_for("numpy", 4), 40)
-    assert blocks.tokens == plain.tokens
-    assert [len(each.blocks) for each in (blocks, plain)] == [len(each.tokens) for each in (blocks, plain)]
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 0), Sampling())
+    text = text_after(loop, [1, 2], coin_for("numpy", 4), 40)
+    assert text == plain_text(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
 
 
 @pytest.mark.one_in(4)
@@ -70,11 +68,12 @@ def test_greedy_text_with_and_without_drafts_is_that_of_generate(random_pair: Ca
     expected = tuple(ids[0, 3:].tolist())
     assert len(set(expected)) > 3
     coin = coin_for(vectors, 0)
-    assert autoregressive(pair, prompt, Sampling(0), coin, tokens, vectors=vectors).tokens == expected
+    assert plain_text(pair, prompt, Sampling(0), coin, tokens, vectors) == expected
     for name, shape in (("gbv", (3, 1, 2)), ("block", (1, 3, 0))):
-        written = generate(pair, make(name), Delayed(*shape), prompt, Sampling(0), coin, tokens, vectors=vectors)
-        assert written.tokens == expected
-        assert len(written.tokens) > 1.5 * len(written.blocks)  # drafts were accepted
+        loop = Loop(pair, make(name), Delayed(*shape), Sampling(0), vectors)
+        written = list(pieces(loop, [prompt], coin, tokens, ending(tokens)))
+        assert tuple(token for piece in written for token in piece.tokens) == expected
+        assert tokens > 1.5 * len(written)  # drafts were accepted
 
 
 def test_torch_coin_has_the_law_that_it_is_asked_for() -> None:
@@ -98,28 +97,22 @@ def test_torch_coin_refuses_nonsense() -> None:
             coin.choose(weights)
 
 
-def test_a_generation_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
-    pair, coin = random_pair(), coin_for("numpy", 0)
-    arguments = (pair, make("specinfer"), Delayed(2, 0, 3), [1, 2], Sampling(), coin)
-    assert len(generate(*arguments, max_new_tokens=25).tokens) == 25
-    some = generate(*arguments, blocks=6)
-    assert len(some.blocks) == 6
-    assert some.tokens == tuple(token for block in some.blocks for token in block.tokens)
-    assert sum(block.depth + 1 for block in some.blocks) == len(some.tokens)
-    stopped = generate(*arguments, max_new_tokens=300, stop={4})
-    assert stopped.tokens.index(4) == len(stopped.tokens) - 1
-    plain = autoregressive(pair, [1, 2], Sampling(), coin, 300, stop={4})
-    assert plain.tokens.index(4) == len(plain.tokens) - 1
-    assert cut([1, 2, 3, 2], 3) == (1, 2, 3)
-    assert cut([1, 2, 3, 2], 3, {2}) == (1, 2)
+def test_a_text_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
+    loop, coin = Loop(random_pair(), make("specinfer"), Delayed(2, 0, 3), Sampling()), coin_for("numpy", 0)
+    assert len(text_after(loop, [1, 2], coin, 25)) == 25
+    stopped = text_after(loop, [1, 2], coin, 300, {4})
+    assert stopped.index(4) == len(stopped) - 1
 
 
 def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[..., Any]) -> None:
-    made = generate(random_pair(), make("naive"), Delayed(1, 0, 2), [1], Sampling(), coin_for("numpy", 0), 20)
-    assert all(seconds >= 0 for seconds in made.seconds.values())
-    assert made.seconds["draft"] > 0
-    assert made.seconds["target"] > 0
-    assert sum(made.seconds.values()) <= made.elapsed
+    loop = Loop(random_pair(), make("naive"), Delayed(1, 0, 2), Sampling())
+    started = loop.watch.now()
+    text_after(loop, [1], coin_for("numpy", 0), 20)
+    elapsed = loop.watch.now() - started
+    assert all(seconds >= 0 for seconds in loop.watch.seconds.values())
+    assert loop.watch.seconds["draft"] > 0
+    assert loop.watch.seconds["target"] > 0
+    assert sum(loop.watch.seconds.values()) <= elapsed
 
 
 class Wanderer:
@@ -141,27 +134,24 @@ class Loud(Wanderer):
 def test_a_verifier_that_breaks_its_contract_is_named(random_pair: Callable[..., Any]) -> None:
     for verifier, words in ((Wanderer(), "no node of the draft tree"), (Loud(), "no token")):
         with pytest.raises(InvalidVerifier, match=words):
-            generate(random_pair(), verifier, Delayed(1, 0, 1), [1], Sampling(), coin_for("numpy", 0), 5)
+            text_after(Loop(random_pair(), verifier, Delayed(1, 0, 1), Sampling()), [1], coin_for("numpy", 0), 5)
 
 
 def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
     pair, coin, naive, path = random_pair(), coin_for("numpy", 0), make("naive"), Delayed(1, 0, 2)
+    loop = Loop(pair, naive, path, Sampling())
     with pytest.raises(InvalidInput, match="the prompt is empty"):
-        generate(pair, naive, path, [], Sampling(), coin, 5)
+        text_after(loop, [], coin, 5)
     with pytest.raises(InvalidInput, match=r"token 8; tokens are 0\.\.7"):
-        generate(pair, naive, path, [1, 8], Sampling(), coin, 5)
-    with pytest.raises(InvalidInput, match="say when to end"):
-        generate(pair, naive, path, [1], Sampling(), coin)
-    with pytest.raises(InvalidInput, match="say when to end"):
-        generate(pair, naive, path, [1], Sampling(), coin, max_new_tokens=0, blocks=3)
+        text_after(loop, [1, 8], coin, 5)
     with pytest.raises(InvalidInput, match="'delayed' is a name"):
-        generate(pair, naive, "delayed", [1], Sampling(), coin, 5)  # type: ignore[arg-type]
+        Loop(pair, naive, "delayed", Sampling())  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
-        generate(pair, naive, path, [1], Sampling(), coin, 5, vectors="jax")
-    short = random_pair(family="GPT2")
+        Loop(pair, naive, path, Sampling(), "jax")
+    short = Loop(random_pair(family="GPT2"), naive, path, Sampling())
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
-        generate(short, naive, path, [1], Sampling(), coin, 64)
-    assert len(generate(short, naive, path, [1], Sampling(), coin, 61).tokens) == 61
+        text_after(short, [1], coin, 64)
+    assert len(text_after(short, [1], coin, 61)) == 61
 
 
 def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_pair: Callable[..., Any]) -> None:
@@ -186,7 +176,7 @@ def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch
         lambda: loop.step(state, coin_for("numpy", 0)),
         lambda: loop.start([1, 2]),
         lambda: Loop(other, make("naive"), Delayed(1, 0, 2), Sampling()),  # one that was not tried yet
-        lambda: autoregressive(pair, [1, 2], Sampling(), coin_for("numpy", 0), 2),
+        lambda: plain_text(pair, [1, 2], Sampling(), coin_for("numpy", 0), 2),
     ):
         with pytest.raises(InvalidInput, match="no space on cpu") as caught:
             act()

@@ -13,7 +13,7 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, expected, max_deviation
 from draftproof.experiments.models.expect.tables import pair_tables, root_case
 from draftproof.experiments.models.loop.generate_with import generate_with
-from draftproof.experiments.models.loop.generation import autoregressive, generate
+from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
@@ -94,8 +94,9 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
     pair = random_pair(vocab=4, dtype=torch.float64, noise=0.5)
     for masks in ("no_repeat_ngram_size=3", "table=01-1/-10-"):
         warp = Sampling.parse(f"temperature=0,{masks}")
-        alone = autoregressive(pair, ROOT, warp, coin_for("numpy", 0), 20).tokens
-        ours = generate(pair, make("traversal"), Delayed(2, 1, 2), ROOT, warp, coin_for("numpy", 0), 20).tokens
+        alone = plain_text(pair, ROOT, warp, coin_for("numpy", 0), 20)
+        loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), warp)
+        ours = text_after(loop, ROOT, coin_for("numpy", 0), 20)
         assert ours == alone
         state = warp.masks(4, tuple(ROOT))
         for place, token in enumerate(ours):

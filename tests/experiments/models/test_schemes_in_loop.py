@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.generation import text_after
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import Delayed, InvalidInput
@@ -176,10 +176,11 @@ class Swallowing:
 )
 def test_what_is_no_scheme_is_one_clear_line(pair: Any, scheme: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        generate(pair, make("nss"), scheme, [1], Sampling(), coin_for("numpy", 0), blocks=3)
+        text_after(Loop(pair, make("nss"), scheme, Sampling()), [1], coin_for("numpy", 0), 9)
 
 
 def test_a_scheme_that_swallows_what_stops_it_drafts_all_the_same(pair: Any) -> None:
-    made = generate(pair, make("nss"), UserScheme(Swallowing()), [1], Sampling(), coin_for("numpy", 0), blocks=20)
-    assert {block.passes for block in made.blocks} == {1}
-    assert {block.depth for block in made.blocks} == {0, 1}
+    loop = Loop(pair, make("nss"), UserScheme(Swallowing()), Sampling())
+    blocks = many_blocks(loop, [1], 20, coin_for("numpy", 0))
+    assert {block.passes for block in blocks} == {1}
+    assert {block.depth for block in blocks} == {0, 1}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.generation import Piece, ending, generate, pieces
+from draftproof.experiments.models.loop.generation import Piece, ending, pieces, text_after
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.simulator import Delayed, InvalidInput
@@ -56,7 +56,7 @@ def test_copies_of_a_text_differ_by_their_seeds_alone(pair: Any) -> None:
     loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), Sampling())
     first, second, third = texts(loop, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
     assert first == third != second
-    assert first == generate(pair, loop.verifier, loop.scheme, [1, 2], Sampling(), coin_for("numpy", 5), 16).tokens
+    assert first == text_after(loop, [1, 2], coin_for("numpy", 5), 16)
 
 
 def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any) -> None:
