@@ -283,7 +283,7 @@ NAMES = {"witness.instance": "instance"}
 VERDICTS = ("verdict", "status", "lossless")
 LOSSLESS = {"lossless": True, "proved": True, "lossy": False, "refuted": False, "witness": False}
 #: Tables of rows that had names of their own.
-TABLES = ("rows", "cells", "entries", "claims", "json", "printed.json")
+TABLES = ("rows", "cells", "entries", "claims", "verifiers", "json", "printed.json")
 #: What a row is about, in this order; without these a row is known by its place.
 ABOUT = ("id", "function", "verifier", "scheme", "sampling", "policy", "precision", "depth", "root", "name")
 #: Inputs, and what says a number of the same row again.
@@ -318,7 +318,8 @@ def readings(value: Any, about: dict[str, str] | None = None, field: str = "") -
         for key, each in value.items():
             if key in (*ABOUT, *INPUTS) or (key.endswith("_float") and key.removesuffix("_float") in value):
                 continue
-            if key in TABLES or re.fullmatch(r"[\d,]*", key):  # a context is no name of a field
+            table = key in TABLES and isinstance(each, (dict, list))
+            if table or re.fullmatch(r"[\d,]*", key):  # a context is no name of a field
                 yield from readings(each, about, field)
             else:
                 name = "lossless" if key in VERDICTS and truth(each) is not None else key
@@ -348,7 +349,7 @@ def unfolded(value: dict[str, Any]) -> dict[str, Any]:
     tables = {key: each for key, each in value.items() if isinstance(each, list) and key != "rows"}
     for key, table in tables.items():
         tables[key] = [
-            {name: each for name, each in row.items() if name not in ("verifier", "scheme")}
+            {name: each for name, each in row.items() if name not in ("verifier", "scheme") or not rows[0].get(name)}
             for row in table
             if isinstance(row, dict)
         ]
