@@ -152,10 +152,10 @@ def by_root(rows: Sequence[Row]) -> Iterator[Table]:
     for place in places:
         here = [row for row in rows if row["place"] == place and laws_of(row)]
         titles = [f"{root['root']!r} {100 * root['weight_float']:.1f} %" for root in laws_of(here[0])] if here else []
-        means = [Column(f"root {place}", "exact", title) for place, title in enumerate(titles)]
+        means = [Column(f"root {at}", "exact", title) for at, title in enumerate(titles)]
         columns = columns_of(here, *means, Column("block_efficiency", "exact", "average"))
         lines = [
-            row | {f"root {place}": number(root, "block_efficiency") for place, root in enumerate(laws_of(row))}
+            row | {f"root {at}": number(root, "block_efficiency") for at, root in enumerate(laws_of(row))}
             for row in here
         ]
         of, name = (f", {here[0]['world']}", f"by_root_{place}") if len(places) > 1 and here else ("", "by_root")

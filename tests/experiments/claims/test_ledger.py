@@ -87,11 +87,13 @@ def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
         assert words[:2] == [command.words[0], command.words[1].replace("planted.py", "experiments/claims/planted.py")]
         ran = draftproof(*words, "--json")
         assert ran.code in (0, 1), ran.err
-        assert printed(ran.json, command.key) == list(command.values)
+        assert printed(ran.json, words, command.key) == list(command.values)
 
 
-def printed(output: dict, key: str) -> list:
-    values = [row[key] for row in output.get("rows", [output])]
+def printed(output: dict, words: list[str], key: str) -> list:
+    """The values in the order in which the command names the verifiers."""
+    rows = {row["spec"]: row for row in output["rows"]} if words[0] == "compare" else {}
+    values = [row[key] for row in ([rows[word] for word in words if word in rows] or output.get("rows", [output]))]
     return [value if isinstance(value, bool) else Fraction(value) for value in values]
 
 
