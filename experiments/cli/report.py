@@ -16,7 +16,7 @@ from draftproof.simulator.errors import InvalidInput
 _NOTHING = "no rows that a page of results shows; -o ROWS.csv or ROWS.md writes all rows as a table"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(Result):
     """What stores say. `.html` is a page of its own, `.csv` and `.md` have all rows, `.json` has every number.
 

@@ -47,6 +47,18 @@ def test_tables_have_every_row(draftproof, compared):
     assert [row["strong_id"] for row in dp.report("r.db").rows] == [row["strong_id"] for row in table]
 
 
+def test_a_store_without_rows_for_a_page_is_a_table_still(draftproof):
+    stores.Store("r.db").add({"strong_id": "a" * 24, "kind": "other", "n": 1})
+    found = dp.report("r.db")
+    assert str(found) == repr(found)
+    assert repr(found).startswith("report of r.db\nno rows that a page of results shows; -o ROWS.csv")
+    assert found.rows == [{"strong_id": "a" * 24, "kind": "other", "n": 1}]
+    assert draftproof("report", "r.db", "-o", "r.csv").code == 0
+    refused = draftproof("report", "r.db", "-o", "r.html")
+    assert (refused.code, "r.db: no rows that a page of results shows" in refused.err) == (2, True)
+    assert not Path("r.html").exists()
+
+
 def test_rows_of_several_kinds_have_the_columns_of_all(draftproof, compared):
     other = {"strong_id": "a" * 24, "kind": "other", "n": 1, "words": "=1+1", "list": [1], "none": None}
     stores.Store("r.db").add(other)
