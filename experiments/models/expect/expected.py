@@ -229,10 +229,10 @@ def behind_cut(verifier: Verifier, scheme: DraftScheme, contexts: Contexts) -> E
         return None
 
 
-def max_deviation(found: Expected, cases: Sequence[Case]) -> list[float]:
+def max_deviation(prediction: Expected, cases: Sequence[Case]) -> list[float]:
     """The largest deviation of the exact law after each context from the target's distribution, in float64."""
-    targets = [Instance.of(case.target, case.draft, found.depth, FLOAT64).target for case in cases]
-    return [float(law.metrics(rows).max_deviation) for law, rows in zip(found.laws, targets, strict=True)]
+    targets = [Instance.of(case.target, case.draft, prediction.depth, FLOAT64).target for case in cases]
+    return [float(law.metrics(rows).max_deviation) for law, rows in zip(prediction.laws, targets, strict=True)]
 
 
 def sampled(

@@ -72,13 +72,14 @@ class RootTrees:
 
     def _logits_along(self, which: str, contexts: Set[Context]) -> dict[Context, torch.Tensor]:
         """The logits after these contexts, from passes over those that no other one continues."""
-        inner = {context[:length] for context in contexts for length in range(len(context))}
-        found: dict[Context, torch.Tensor] = {}
-        for some in _by_length(contexts - inner):
+        continued = {context[:length] for context in contexts for length in range(len(context))}
+        logits_by_context: dict[Context, torch.Tensor] = {}
+        for some in _by_length(contexts - continued):
             logits = self._pair.path_logits(which, [[*self._root, *context] for context in some], len(self._root))
             for context, rows in zip(some, logits, strict=True):
-                found |= {context[:length]: row for length, row in enumerate(rows) if context[:length] in contexts}
-        return found
+                along = {context[:length]: row for length, row in enumerate(rows)}
+                logits_by_context |= {inner: row for inner, row in along.items() if inner in contexts}
+        return logits_by_context
 
     def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
         """Draw the larger tree, level by level: a long trunk, at each trunk length with all branches that shapes need.

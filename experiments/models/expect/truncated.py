@@ -164,9 +164,9 @@ def _merged(part: Any, kept: int, rest: int) -> Any:
 
 def _outside(rows: Sequence[Any], kept: int) -> tuple[float, ...]:
     """By depth, the probability that one of the first tokens is not kept."""
-    alive, lost, found = np.ones(1), 0.0, []
+    alive, lost, by_depth = np.ones(1), 0.0, []
     for part in rows:
         lost += float((alive * part[:, kept:].sum(axis=1)).sum())
         alive = (alive[:, None] * part[:, :kept]).reshape(-1)
-        found.append(lost)
-    return tuple(found)
+        by_depth.append(lost)
+    return tuple(by_depth)

@@ -334,14 +334,14 @@ class Search:
 
     def _confirmed(self, best: int, texts: int) -> list[Text]:
         """Texts of the best beside `generate` alone: two, and up to so many as there is time for."""
-        found = list[Text]()
+        confirmed = list[Text]()
         with bar("confirmation", texts, even=False, detail=self.forecast.to_go) as tick:
-            while len(found) < max(texts, 2) and not (len(found) > 1 and self.forecast.late(CONFIRMED)):
-                found += self._made([self.ways[best]], len(found), CONFIRMING)
-                both = sum(text.own.seconds + text.plain.seconds for text in found) / len(found)
-                self._say((texts - len(found)) * both)
+            while len(confirmed) < max(texts, 2) and not (len(confirmed) > 1 and self.forecast.late(CONFIRMED)):
+                confirmed += self._made([self.ways[best]], len(confirmed), CONFIRMING)
+                both = sum(text.own.seconds + text.plain.seconds for text in confirmed) / len(confirmed)
+                self._say((texts - len(confirmed)) * both)
                 tick(1)
-        return found
+        return confirmed
 
 
 def no_candidates(ways: Sequence[Way]) -> InvalidInput:
@@ -378,21 +378,21 @@ def choose(
     check_pair(opened.pair)
     shared = setting(opened.pair, warp, opened.roots(amount.roots, amount.roots), seed, vectors)
     with measured_by(clock, opened.pair.device), ignored_generation_settings(shared):
-        found, notes = planned(schemes, shared)
-        amount, said = fitting(shared, found, amount)
+        different, notes = planned(schemes, shared)
+        amount, said = fitting(shared, different, amount)
         quick, late = by_speed(named, opened.pair.vocab_size)
         if late:
             names = ", ".join(each.label for each in late)
             notes.append(f"left out: {names}, which take over a second a block at V = {opened.pair.vocab_size}")
         tested = measured_verifiers(quick, {})
-        ways: list[Way] = [(each.executed, scheme) for scheme in found for each in tested if each.claims(scheme)]
+        ways: list[Way] = [(each.executed, scheme) for scheme in different for each in tested if each.claims(scheme)]
         if not ways:
-            raise no_candidates([(each, scheme) for scheme in found for each in quick])
+            raise no_candidates([(each, scheme) for scheme in different for each in quick])
         missing = missing_assisted(shared)
         forecast.begun = forecast.passed
         search = Search(shared, [*ways, *([] if missing else [ASSISTED])], amount, forecast, Store(resume), clock)
         confirmed = search.run()
-        passes = target_passes(shared, found)
+        passes = target_passes(shared, different)
         exact = exact_tokens(search)
     search.notes[:0] = [*said, *notes, *([missing] if missing else [])]
     return report(opened, search, confirmed, passes, exact)
@@ -426,7 +426,7 @@ def exact_tokens(search: Search) -> dict[int, float]:
     setting, forecast = search.setting, search.forecast
     until = forecast.passed + forecast.exact()
     until = until if forecast.limit is None else min(until, forecast.limit)
-    texts, found = list[Context](), dict[int, float]()
+    texts, means = list[Context](), dict[int, float]()
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
@@ -438,8 +438,8 @@ def exact_tokens(search: Search) -> dict[int, float]:
         if left < MIN_SECONDS / 2:
             break
         with suppress(TooLarge, UnsupportedTree), limited(left / 2, "too long"):
-            found[number] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
-    return found
+            means[number] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
+    return means
 
 
 def report(

@@ -119,13 +119,13 @@ def counted(blocks: Sequence[Block], vocab_size: int, depth: int) -> list[Any]:
 
 def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
     """The chi-square of all outcomes, depth by depth; rare outcomes of one depth are merged."""
-    found, wanted = [], []
+    seen, expected = [], []
     for masses, counts in zip(law.correction, counted(blocks, law.vocab_size, law.depth), strict=True):
         means = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
         often = means >= LEAST_EXPECTED
-        found += [*counts.ravel()[often], counts.ravel()[~often].sum()]
-        wanted += [*means[often], means[~often].sum()]
-    return pearson(np.array(found), np.array(wanted))
+        seen += [*counts.ravel()[often], counts.ravel()[~often].sum()]
+        expected += [*means[often], means[~often].sum()]
+    return pearson(np.array(seen), np.array(expected))
 
 
 def pearson(counts: Any, means: Any) -> ChiSquare:

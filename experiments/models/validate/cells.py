@@ -84,27 +84,27 @@ def measure(
     trees = max(2, ceil((VALIDATE_BUDGET.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
     budget = replace(VALIDATE_BUDGET, trees=trees)
     with named_errors(tested.predicted.label):
-        found = expected(tested.predicted.verifier, scheme, contexts, budget, np.random.default_rng(first))
-    runs = effort.runs(found.variance, len(setting.roots))
-    blocks = _blocks(setting, tested, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
-    agreement = compare(found, blocks)
-    tables = contexts.cases(scheme.depth) if found.laws else []
-    own = _own_law(tested, tables, scheme) if found.laws else None
-    ran = found if tested.executed is tested.predicted else own
+        prediction = expected(tested.predicted.verifier, scheme, contexts, budget, np.random.default_rng(first))
+    runs = effort.runs(prediction.variance, len(setting.roots))
+    blocks = _blocks(setting, tested, scheme, runs, seed if prediction.exact else int(second.generate_state(1)[0]))
+    agreement = compare(prediction, blocks)
+    tables = contexts.cases(scheme.depth) if prediction.laws else []
+    own_law = _own_law(tested, tables, scheme) if prediction.laws else None
+    law_of_executed = prediction if tested.executed is tested.predicted else own_law
     return {
         **_shared(setting, tested, scheme, agreement, key),
-        "by_root": {"predicted": found.means.mean(axis=1).tolist(), "measured": _by_root(blocks)},
+        "by_root": {"predicted": prediction.means.mean(axis=1).tolist(), "measured": _by_root(blocks)},
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
-        "prediction": found.how,
-        "predicted_error": found.error,
-        "predicted_interval": list(found.interval()),
-        "saved": None if found.exact else found.saved,
-        "truncated": None if found.exact else _on_probable_tokens(tested, scheme, contexts),
-        "depths_predicted": found.depth_distribution if found.exact else None,
+        "prediction": prediction.how,
+        "predicted_error": prediction.error,
+        "predicted_interval": list(prediction.interval()),
+        "saved": None if prediction.exact else prediction.saved,
+        "truncated": None if prediction.exact else _on_probable_tokens(tested, scheme, contexts),
+        "depths_predicted": prediction.depth_distribution if prediction.exact else None,
         "depths_measured": _depths(blocks, scheme.depth),
-        "outcomes": agreement.outcomes.fields() if found.exact else None,
-        "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(tested, ran if found.laws else None, tables, scheme),
+        "outcomes": agreement.outcomes.fields() if prediction.exact else None,
+        "own_law": None if own_law is None else {"block_efficiency": own_law.mean, "z": compare(own_law, blocks).z},
+        **_verdict(tested, law_of_executed if prediction.laws else None, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -162,15 +162,15 @@ def declared_lossy(tested: MeasuredVerifier) -> bool:
 
 def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) -> list[Fraction] | None:
     """The largest imbalance on each root in rational arithmetic; None where that cannot be had, or takes too long."""
-    evaluator, found = Evaluator(named.verifier), []
+    evaluator, deviations = Evaluator(named.verifier), []
     try:
         with limited(EXACT_SECONDS, "too long"), named_errors(named.label):
             for case in tables:
                 rows = exact_instance(case.target, case.draft, scheme.depth)
-                found.append(Fraction(evaluator.check(rows.target, rows.draft, scheme).max_deviation))
+                deviations.append(Fraction(evaluator.check(rows.target, rows.draft, scheme).max_deviation))
     except DraftproofError:
         return None
-    return found
+    return deviations
 
 
 def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts: Contexts) -> dict[str, Any] | None:
@@ -185,19 +185,19 @@ def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts:
     small = VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth)
     if small or not isinstance(scheme, Delayed) or contexts.warp.told_apart:
         return None
-    found, cuts = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
-    if found is None:
+    prediction, tables = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
+    if prediction is None:
         return None
     return {
-        "kept": cuts[0].tokens[0].shape[1],
-        "block_efficiency": found.mean,
-        "outside_draft": float(np.mean([cut.outside_draft[-1] for cut in cuts])),
-        "outside_target": float(np.mean([cut.outside_target[-1] for cut in cuts])),
+        "kept": tables[0].tokens[0].shape[1],
+        "block_efficiency": prediction.mean,
+        "outside_draft": float(np.mean([truncated.outside_draft[-1] for truncated in tables])),
+        "outside_target": float(np.mean([truncated.outside_target[-1] for truncated in tables])),
     }
 
 
 def _shared(
-    setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, found: Agreement, key: str
+    setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, agreement: Agreement, key: str
 ) -> dict[str, Any]:
     return {
         "strong_id": key,
@@ -205,11 +205,11 @@ def _shared(
         "verifier": tested.label,
         "shape": shape_name(scheme),
         "scheme": scheme.as_dict(),
-        "predicted": found.predicted,
-        "measured": found.measured,
-        "total_error": found.standard_error,
-        "z": found.z,
-        "blocks": found.blocks,
+        "predicted": agreement.predicted,
+        "measured": agreement.measured,
+        "total_error": agreement.standard_error,
+        "z": agreement.z,
+        "blocks": agreement.blocks,
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
     }
@@ -217,9 +217,9 @@ def _shared(
 
 def _by_root(blocks: Sequence[Sequence[Block]]) -> list[float]:
     """Tokens a block after each root, as measured."""
-    return [float(np.mean([block.depth + 1 for block in each])) for each in blocks]
+    return [float(np.mean([block.depth + 1 for block in here])) for here in blocks]
 
 
 def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:
-    found = [block.depth for each in blocks for block in each]
-    return [float(share) for share in np.bincount(found, minlength=depth + 1) / len(found)]
+    depths = [block.depth for here in blocks for block in here]
+    return [float(share) for share in np.bincount(depths, minlength=depth + 1) / len(depths)]

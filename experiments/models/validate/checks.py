@@ -45,13 +45,13 @@ class Difference:
         return self.largest <= self.tolerance * max(self.scale, 1.0)  # false for NaN
 
 
-def worst(found: Sequence[Difference]) -> Difference:
+def worst(differences: Sequence[Difference]) -> Difference:
     """Several comparisons as one."""
     return Difference(
-        max(each.largest for each in found),
-        max(each.scale for each in found),
-        sum(each.compared for each in found),
-        max(each.tolerance for each in found),
+        max(each.largest for each in differences),
+        max(each.scale for each in differences),
+        sum(each.compared for each in differences),
+        max(each.tolerance for each in differences),
     )
 
 
@@ -87,34 +87,30 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
 
     There are several texts where the positions of the models do not suffice for one. compared: how many numbers.
     """
-    coin, found, left = coin_for(loop.vectors, seed, loop.pair.device), list[tuple[float, float, int]](), blocks
+    coin, differences, left = coin_for(loop.vectors, seed, loop.pair.device), list[Difference](), blocks
     while left:
         state, text = loop.start(prompt), list(prompt)
         while left and (len(text) == len(prompt) or loop.fits(len(text))):
             (block,), state = loop.step(state, coin)
             text += block.tokens
             left -= 1
-        fresh = loop.start(text, 0)
-        found += [_cache_difference(kept, anew) for kept, anew in zip(state.caches, fresh.caches, strict=True)]
-    return Difference(
-        max(each[0] for each in found),
-        max(each[1] for each in found),
-        sum(each[2] for each in found),
-        rounding(loop.pair),
-    )
+        rebuilt = loop.start(text, 0).caches
+        tolerance = rounding(loop.pair)
+        differences += [_cache_difference(*both, tolerance) for both in zip(state.caches, rebuilt, strict=True)]
+    return worst(differences)
 
 
-def _cache_difference(kept: ModelCache, anew: ModelCache) -> tuple[float, float, int]:
-    """anew: the cache of one pass over at least as many tokens of the same text."""
+def _cache_difference(kept: ModelCache, rebuilt: ModelCache, tolerance: float) -> Difference:
+    """rebuilt: the cache of one pass over at least as many tokens of the same text."""
     held = kept.held[0]
     count = int(held.sum())
     largest, scale, numbers = 0.0, 0.0, 0
-    for layer, fresh in zip(kept.layers, anew.layers, strict=True):
-        for states, whole in zip(layer, fresh, strict=True):
-            rebuilt = whole[0][:, :count]
-            largest = max(largest, float((states[0][:, held] - rebuilt).abs().max()))
-            scale, numbers = max(scale, float(rebuilt.abs().max())), numbers + rebuilt.numel()
-    return largest, scale, numbers
+    for layer, rebuilt_layer in zip(kept.layers, rebuilt.layers, strict=True):
+        for states, rebuilt_states in zip(layer, rebuilt_layer, strict=True):
+            whole = rebuilt_states[0][:, :count]
+            largest = max(largest, float((states[0][:, held] - whole).abs().max()))
+            scale, numbers = max(scale, float(whole.abs().max())), numbers + whole.numel()
+    return Difference(largest, scale, numbers, tolerance)
 
 
 def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:

@@ -109,23 +109,23 @@ def model_checks(validation: Validation) -> dict[str, Any]:
         checks.worst(caches),
         "; ".join(shape_name(scheme) for _, scheme in largest),
     )
-    found = {
+    fields = {
         "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
         "caches": {**asdict(cache), "passed": cache.passed, "shape": names, "blocks": BLOCKS * len(caches)},
     }
     if validation.greedy:
-        found["greedy"] = greedy_fields(validation, prompt)
-    return found
+        fields["greedy"] = greedy_fields(validation, prompt)
+    return fields
 
 
 def _largest_trees(validation: Validation) -> list[tuple[MeasuredVerifier, DraftScheme]]:
     """The largest tree of each kind of scheme, with the first verifier that runs on it."""
-    found: dict[str, tuple[MeasuredVerifier, DraftScheme]] = {}
+    largest: dict[str, tuple[MeasuredVerifier, DraftScheme]] = {}
     for verifier, scheme in validation.cells:
-        best = found.get(scheme.name)
+        best = largest.get(scheme.name)
         if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
-            found[scheme.name] = verifier, scheme
-    return list(found.values())
+            largest[scheme.name] = verifier, scheme
+    return list(largest.values())
 
 
 def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, Any]:
@@ -201,17 +201,17 @@ class Amount:
 
 def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
     """For every `NAME=OTHER` the verifier that runs in place of NAME; raises `InvalidInput`."""
-    found = {}
+    replaced = {}
     for text in given:
         name, equals, other = text.partition("=")
         if not (equals and name and other):
             raise InvalidInput(
                 f"--replace {text!r}: write NAME=OTHER, as in --replace naive=ensemble or naive=FILE.py:NAME"
             )
-        if name in found:
+        if name in replaced:
             raise InvalidInput(f"--replace names {name} twice; give it once")
-        found[name] = find_verifier(other)
-    return found
+        replaced[name] = find_verifier(other)
+    return replaced
 
 
 def make_validation(
@@ -306,10 +306,10 @@ def failures(report: dict[str, Any]) -> list[str]:
     """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
     known, same = report.get("known_lossy", []), report["same"]
     names = {"tree_attention": "tree attention", "caches": "caches"}
-    found = [label for name, label in names.items() if not same[name]["passed"]]
+    failed = [label for name, label in names.items() if not same[name]["passed"]]
     if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
-        found.append("greedy text")
-    found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
+        failed.append("greedy text")
+    failed += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
     lossy = {
         row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"
         for row in report["rows"]
@@ -320,12 +320,12 @@ def failures(report: dict[str, Any]) -> list[str]:
         for each in report["exact_checks"]
         if each["lossless"] is False
     }
-    found += [
+    failed += [
         f"{name} {why} (--lossy {quote(name)} says it is known)" for name, why in lossy.items() if name not in known
     ]
     if not report["table"]["passed"] and not report["table"]["failed"]:
-        found.append("the table as a whole")
-    return found
+        failed.append("the table as a whole")
+    return failed
 
 
 def deliver(
