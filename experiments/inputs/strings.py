@@ -48,7 +48,7 @@ class StringsWorld:
     after: str | None = None
     samplings: Samplings = AS_THEY_ARE
 
-    flag: ClassVar[str] = "strings"
+    kind: ClassVar[str] = "strings"
 
     def __post_init__(self) -> None:
         if not self.samplings.is_identity:

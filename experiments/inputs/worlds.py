@@ -40,8 +40,8 @@ class World(Protocol):
     def source(self) -> dict[str, Any]: ...
 
     @property
-    def flag(self) -> str:
-        """The option that chose it."""
+    def kind(self) -> str:
+        """What it is made of: family, text, file, grid, rows, strings or models."""
         ...
 
     def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
@@ -75,7 +75,7 @@ class FileWorld:
     instance: Instance
     samplings: Samplings = AS_THEY_ARE
 
-    flag: ClassVar[str] = "--instance"
+    kind: ClassVar[str] = "file"
 
     @property
     def vocab_size(self) -> int:
@@ -106,7 +106,7 @@ class FamilyWorld:
     parameters: Mapping[str, float] = field(default_factory=dict)
     samplings: Samplings = AS_THEY_ARE
 
-    flag: ClassVar[str] = "--family"
+    kind: ClassVar[str] = "family"
 
     @property
     def source(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class TextWorld:
     count: int = 8
     samplings: Samplings = AS_THEY_ARE
 
-    flag: ClassVar[str] = "--text"
+    kind: ClassVar[str] = "text"
 
     @property
     def vocab_size(self) -> int:
@@ -197,7 +197,7 @@ class GridWorld:
     denominator: int
     samplings: ClassVar[Samplings] = AS_THEY_ARE
 
-    flag: ClassVar[str] = "the grid"
+    kind: ClassVar[str] = "grid"
 
     @property
     def source(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class RowsWorld:
     draft: TokenProcess
     samplings: Samplings = AS_THEY_ARE
 
-    flag: ClassVar[str] = "the two processes"
+    kind: ClassVar[str] = "rows"
 
     @property
     def vocab_size(self) -> int:

@@ -63,7 +63,7 @@ def wanted_policies(
     """What policies are asked for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
-    if not isinstance(problem, TextWorld) and problem.flag != "--pair":
+    if problem.kind not in ("text", "models"):
         raise InvalidInput(
             f"policy needs the roots of a text or of models: give a world such as text:topics or models:FOLDER in "
             f"place of {problem}"

@@ -64,23 +64,23 @@ class ModelsWorld:
     denominator: int | None = None
     tables: dict[int, list[Arrays]] = field(default_factory=dict, compare=False)
 
-    flag: ClassVar[str] = "--pair"
+    kind: ClassVar[str] = "models"
 
     def __post_init__(self) -> None:
         if not 2 <= self.vocab_size <= self.full_vocab_size:
             raise InvalidInput(
-                f"--vocab {self.vocab_size}: the pair has {self.full_vocab_size} tokens; take 2 of them to all"
+                f"vocab {self.vocab_size}: the pair has {self.full_vocab_size} tokens; take 2 of them to all"
             )
         if self.cut and self.vocab_size <= REST:
             raise InvalidInput(
-                f"--vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
+                f"vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
                 f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
         if self.cut and self.warp.told_apart:
             raise InvalidInput(
-                f"--told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
-                f"another one behind a cut of the vocabulary; add --vocab {self.full_vocab_size} where that fits"
+                f"told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
+                f"another one behind a cut of the vocabulary; add vocab={self.full_vocab_size} where that fits"
             )
 
     @property

@@ -139,7 +139,7 @@ def check_size(vocab_size: int, depth: int) -> None:
         fits = max((each for each in range(depth) if table_entries(vocab_size, each) <= MAX_TABLE_ENTRIES), default=0)
         raise TooLarge(
             f"tables of depth {depth} at V = {vocab_size} hold {table_entries(vocab_size, depth):.3g} numbers, more "
-            f"than {MAX_TABLE_ENTRIES:,}; the deepest that fit have depth {fits}; or keep fewer tokens, --vocab N"
+            f"than {MAX_TABLE_ENTRIES:,}; the deepest that fit have depth {fits}; or keep fewer tokens, vocab=N"
         )
 
 
