@@ -51,5 +51,5 @@ def test_every_advice_that_gets_a_flag_is_one_of_the_library(words: str) -> None
 def test_flags_stand_in_brackets_after_the_advice() -> None:
     assert with_flags("use arithmetic float64; or not") == "use arithmetic float64 (--arithmetic float64); or not"
     assert with_flags("choose a vocabulary of 2 or more") == "choose a vocabulary of 2 or more (--vocab)"
-    assert with_flags("too few; choose a smaller vocabulary") == "too few; choose a smaller vocabulary (vocab=V of the world)"
+    assert with_flags("choose a smaller vocabulary") == "choose a smaller vocabulary (vocab=V of the world)"
     assert with_flags("nothing to advise") == "nothing to advise"

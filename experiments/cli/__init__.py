@@ -32,7 +32,7 @@ FLAGS = {
     r"use arithmetic float64": "--arithmetic float64",
     r"use backend (torch or )?numpy": "--backend",
     r"choose a smaller vocabulary": "vocab=V of the world",
-    r"choose a vocabulary of \d+ or more": "--vocab",
+    r"choose a vocabulary( of \d+ or more)?": "--vocab",
     r"leave out the batch": "--batch",
     r"rows for (python|numpy)": "--library",
     r"test it on real random numbers": "--sample N",
