@@ -63,6 +63,11 @@ class Column:
         return number_fields(self.name, value)
 
 
+def hidden(*names: str, kind: Kind = "text") -> list[Column]:
+    """Columns that only programs read."""
+    return [Column(name, kind, shown=False) for name in names]
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of values, one for each column; people see a single row as one line for each column that is not empty.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.errors import InvalidInput
@@ -69,8 +69,8 @@ def _columns(one: bool) -> list[Column]:
     """For people a few columns of many claims, and everything about a single one."""
     always = [Column("id", title="claim"), *map(Column, ("status", "statement", "source", "evidence"))]
     more = [Column(name, shown=one) for name in ("paper", "false_variant", "true_variant")]
-    hidden = ("instances", "families", "shapes", "instance", "defects", "as_expected", "seconds")
-    return [*always, *more, Column("command", "command", shown=one), *(Column(name, shown=False) for name in hidden)]
+    read = hidden("instances", "families", "shapes", "instance", "defects", "as_expected", "seconds")
+    return [*always, *more, Column("command", "command", shown=one), *read]
 
 
 def _notes(rows: Sequence[Mapping[str, Any]], one: bool) -> list[str]:

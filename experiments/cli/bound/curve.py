@@ -9,12 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.cli.bound.programs import Files, Programs, check_note
+from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.bounds import STEPS, Goal, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
-from draftproof.experiments.result import Column, Interrupted, Result, Table
+from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, named_errors, remark
 from draftproof.lp_analysis import FrontierInterrupted, FrontierPoint, dumps, frontier_certificate
 from draftproof.lp_analysis import frontier as trace
@@ -31,28 +31,23 @@ LOSSLESS = "block"
 COARSE, DIGIT = 1e-3, 1.3
 #: Of any measure of bias. The curve of another measure than `block` is computed in float64 and has no lower bound.
 POINTS = (
-    Column("world"),
-    Column("scheme"),
+    *PLACE,
     Column("bias", "exact"),
     Column("lower", "exact", "attained"),
     Column("upper", "exact", "at most"),
     Column("gain", "percent", "more than lossless"),
     Column("price", "exact"),
-    Column("measure", shown=False),
-    Column("cut", shown=False),
-    Column("source", shown=False),
-    Column("versions", shown=False),
+    *hidden("measure", "cut", "source", "versions"),
 )
 VERIFIERS = (
-    Column("world"),
-    Column("scheme"),
+    *PLACE,
     Column("verifier"),
     Column("bias", "exact"),
     Column("tokens", "exact", "tokens a block"),
     Column("upper", "exact", "at most"),
     Column("distance", "exact"),
     Column("beaten_by", title="no better than"),
-    Column("lossless", shown=False),
+    *hidden("lossless"),
 )
 #: What the columns of verifiers mean.
 HELD = "at most: the curve at this bias (of several roots, at the bias at each)."

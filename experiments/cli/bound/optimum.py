@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from draftproof.experiments.cli.bound.programs import Files, Programs, check_note
+from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.bounds import (
     STEPS,
     Bound,
@@ -17,43 +17,26 @@ from draftproof.experiments.grid.bounds import (
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
 from draftproof.experiments.grid.rows import mixture, versions
-from draftproof.experiments.result import Column, Interrupted, Result, Table
+from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
 from draftproof.lp_analysis import certificate, dumps
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.processes import context_count
 
-_PLACE = (Column("world"), Column("scheme"))
-_BOUNDS = (
-    Column("lower", "exact", "attained"),
-    Column("upper", "exact", "at most"),
-    Column("gap", "exact"),
-)
-_ROWS = (
-    *_PLACE,
-    *_BOUNDS,
-    Column("method"),
-    Column("cut", shown=False),
-    Column("seconds", shown=False),
-    Column("source", shown=False),
-    Column("versions", shown=False),
-)
+_BOUNDS = (Column("lower", "exact", "attained"), Column("upper", "exact", "at most"), Column("gap", "exact"))
+_ROWS = (*PLACE, *_BOUNDS, Column("method"), *hidden("cut", "seconds", "source", "versions"))
 _ROOTS = (
-    *_PLACE,
+    *PLACE,
     Column("root"),
     Column("weight", "exact"),
     *_BOUNDS,
     Column("orders", "count"),
     Column("seconds"),
-    Column("solver_gap", "exact", shown=False),
-    Column("method", shown=False),
-    Column("timed_out", shown=False),
-    Column("history", shown=False),
-    Column("certificate", shown=False),
-    Column("certificate_above", shown=False),
+    *hidden("solver_gap", kind="exact"),
+    *hidden("method", "timed_out", "history", "certificate", "certificate_above"),
 )
 _GROUPS = (
-    *_PLACE,
+    *PLACE,
     Column("group"),
     Column("prompts", "count"),
     Column("lower", "exact", "attained"),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from draftproof.experiments.inputs.worlds import GridWorld, World
+from draftproof.experiments.result import Column
 from draftproof.experiments.shared.output import check_files
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import RATIONAL
@@ -15,6 +16,9 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
+
+#: The first columns of every table: see `Programs.place`.
+PLACE = (Column("world"), Column("scheme"))
 
 
 @dataclass(frozen=True)

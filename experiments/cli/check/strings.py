@@ -11,7 +11,7 @@ from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rules, written
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.inputs.worlds import World
-from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 from draftproof.lp_analysis import Optimum, optimum
 from draftproof.lp_analysis.problem import is_one_path
@@ -31,22 +31,14 @@ _ROWS = (
     Column("characters", "exact", "characters a pass"),
     Column("best", "exact", "best on its path"),
     Column("share", "percent", "of all spellings"),
-    Column("instances", "count", shown=False),
-    Column("lossless", shown=False),
-    Column("control", shown=False),
-    Column("sees_text", shown=False),
-    Column("token_variation", "exact", shown=False),
-    Column("text_variation", "exact", shown=False),
-    Column("source", shown=False),
-    Column("versions", shown=False),
+    *hidden("token_variation", "text_variation", kind="exact"),
+    *hidden("instances", "lossless", "control", "sees_text", "source", "versions"),
 )
 _WITNESS = (
     Column("verifier", title="rule"),
     Column("drafted", "count", "tokens drafted"),
     Column("fails"),
-    Column("depth", shown=False),
-    Column("history", shown=False),
-    Column("world", shown=False),
+    *hidden("depth", "history", "world"),
 )
 _SPELLINGS = (Column("scheme"), Column("lower", "exact"), Column("upper", "exact"))
 
