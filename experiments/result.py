@@ -86,6 +86,13 @@ class Table:
         """From rows by name of the column; what a row does not have is None."""
         return cls(columns, [[row.get(column.name) for column in columns] for row in rows], **about)
 
+    @classmethod
+    def whole(cls, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], **about: Any) -> Table:
+        """As `of`, with every other field of the rows for programs."""
+        known = {column.name for column in columns}
+        others = dict.fromkeys(name for row in rows for name in row if name not in known)
+        return cls.of([*columns, *(Column(name, shown=False) for name in others)], rows, **about)
+
     def records(self) -> list[dict[str, Any]]:
         """The rows by name of the column, numbers as they are: `pandas.DataFrame(table.records())`."""
         names = [column.name for column in self.columns]

@@ -53,6 +53,14 @@ def test_programs_get_exact_numbers_whole_and_as_floats(tmp_path) -> None:
     assert (tmp_path / "w.json").read_text() == "{}"
 
 
+def test_fields_without_a_column_are_for_programs() -> None:
+    table = Table.whole([Column("name")], [{"name": "a", "own": 1}, {"name": "b", "other": HALF}])
+    assert [column.name for column in table.texts()[0]] == ["name"]
+    assert table.fields() == [
+        {"name": "a", "own": 1, "other": None}, {"name": "b", "own": None, "other": "91/36"},
+    ]  # fmt: skip
+
+
 def test_what_all_rows_share_is_said_once() -> None:
     table = Table([Column("name"), Column("world")], [["a", "w"], ["b", "w"]])
     assert table.caption == "world w"

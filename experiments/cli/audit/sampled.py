@@ -17,7 +17,7 @@ from math import exp, inf, log
 import numpy as np
 
 from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes
-from draftproof.experiments.cli.audit.views import ABOUT, about
+from draftproof.experiments.cli.audit.views import about
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import bar, duration, named_errors, remark
@@ -201,20 +201,11 @@ def _log_value(instances: Sequence[_Instance]) -> float:
 
 
 _ROWS = (
-    *ABOUT,
     Column("verdict", "verdict"),
     Column("instances", "count"),
     Column("samples", "count"),
     Column("seed"),
     Column("level"),
-    Column("lossless", shown=False),
-    Column("proved", shown=False),
-    Column("log10_e_value", shown=False),
-    Column("log10_needed", shown=False),
-    Column("p_value", shown=False),
-    Column("place", shown=False),
-    Column("refusal", shown=False),
-    Column("versions", shown=False),
 )
 
 
@@ -256,8 +247,7 @@ def sampled_result(found: Sampled) -> Result:
         ]
     notes += [f"no exact answer: {found.refusal}", audit.audited.adapter]
     failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
-    tables = [Table.of(_ROWS, [row])]
-    tables.append(Table.of((Column("case"), Column("error")), failures, name="failures", shown=False))
+    tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
     title = f"{found.request.spec} ({audit.audited.interface.name} interface)"
     return Result(title, tables, notes, 1 if found.refuted else NOT_JUDGED)
 

@@ -24,35 +24,14 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
 
-#: What every result about a function has beside its verdict.
-ABOUT = (
-    Column("function", shown=False),
-    Column("interface", shown=False),
-    Column("library", shown=False),
-    Column("arithmetic", shown=False),
-    Column("arguments", shown=False),
-)
+#: What people read of the row; programs get its other fields, too.
 _ROWS = (
-    *ABOUT,
-    Column("batch", shown=False),
     Column("verdict", "verdict"),
     Column("instances", "count"),
-    Column("calls", "count", shown=False),
-    Column("lossless", shown=False),
     Column("bias", "exact"),
-    Column("tolerance", shown=False),
     Column("max_deviation", "exact"),
     Column("total_variation", "exact"),
-    Column("exceeds_optimum", shown=False),
-    Column("first_imbalance", shown=False),
-    Column("reuse", shown=False),
-    Column("corners", shown=False),
-    Column("rests_on", shown=False),
-    Column("versions", shown=False),
 )
-_HYPOTHESES = (Column("name"), Column("text"), Column("reason"))
-_FAILURES = (Column("case"), Column("scheme"), Column("error"), Column("arguments"))
-_REFUSALS = (Column("case"), Column("scheme"), Column("error"))
 #: A float this close to a fraction of at most this denominator is shown with the fraction.
 _CLOSE, _DENOMINATOR = 1e-12, 100_000
 
@@ -80,7 +59,7 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
         "rests_on": rests(report),
         "versions": versions(),
     }
-    tables = [Table.of(_ROWS, [row]), *([_cases(report)] if report.findings else []), *_listed(report)]
+    tables = [Table.whole(_ROWS, [row]), *([_cases(report)] if report.findings else []), *_listed(report)]
     notes, files = list(_notes(report, reuse)), {}
     if report.witness is not None:
         made, lines, file, text = _witness(report, report.witness, witness_file, is_object)
@@ -90,7 +69,7 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
 
 
 def about(spec: str, audit: Audit) -> dict[str, Any]:
-    """The fields of `ABOUT`."""
+    """What every result about a function has beside its verdict."""
     audited = audit.audited
     return {
         "function": spec,
@@ -143,11 +122,8 @@ def _cases(report: Report) -> Table:
     batched = report.request.audit.batch > 1
     names = () if batched else COMPARED[report.request.audit.audited.interface.multi_path]
     columns = [
-        Column("case", shown=False),
         Column("instance"),
-        Column("title", shown=False),
         Column("scheme"),
-        Column("lossless", shown=False),
         Column("max_deviation", "exact"),
         Column("total_variation", "exact"),
         Column("block_efficiency", "exact", "mean E[tau+1]" if batched else "E[tau+1]"),
@@ -155,7 +131,6 @@ def _cases(report: Report) -> Table:
         Column("optimum", "exact"),
         Column("fails_most"),
         Column("dependence", "exact"),
-        Column("requests", shown=False),
     ]
     rows = []
     comparisons = report.comparisons or [None] * len(report.findings)  # none for a batch
@@ -179,7 +154,7 @@ def _cases(report: Report) -> Table:
                 "requests": _requests_fields(report, case, finding, optima) if batched else None,
             }
         )
-    return Table.of(columns, rows, name="cases")
+    return Table.whole(columns, rows, name="cases")
 
 
 def _compared(comparison: Comparison) -> dict[str, Any]:
@@ -208,9 +183,9 @@ def _listed(report: Report) -> Iterator[Table]:
     refusals = [
         {"case": each.case.name, "scheme": str(each.case.scheme), "error": str(each.error)} for each in report.refusals
     ]
-    yield Table.of(_HYPOTHESES, hypotheses, name="hypotheses", shown=False)
-    yield Table.of(_FAILURES, failures, name="failures", shown=False)
-    yield Table.of(_REFUSALS, refusals, name="refusals", shown=False)
+    yield Table.whole((), hypotheses, name="hypotheses", shown=False)
+    yield Table.whole((), failures, name="failures", shown=False)
+    yield Table.whole((), refusals, name="refusals", shown=False)
 
 
 def _notes(report: Report, reuse: Sequence[str]) -> Iterator[str]:

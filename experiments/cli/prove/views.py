@@ -30,20 +30,10 @@ SHOWN, REASON = 3, 300
 RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
 _NEGATION = {EQUALS: "does not have the block efficiency of", DOMINATES: "falls below"}
 
-_ABOUT = (
-    Column("verifier"),
-    Column("other", shown=False),
-    Column("verdict", "verdict"),
-    Column("vocab_size", shown=False),
-    Column("scheme", shown=False),
-    Column("zeros", shown=False),
-    Column("proved", shown=False),
-)
-_HOW = (Column("seconds"), Column("processes", shown=False), Column("versions", shown=False))
+#: What people read of a row; programs get its other fields, too.
+_ABOUT = (Column("verifier"), Column("verdict", "verdict"))
 _THEOREM = (
     *_ABOUT,
-    Column("identity", shown=False),
-    Column("free", shown=False),
     Column("polynomial", title="the balance has the numerator"),
     Column("cell", title="not zero where"),
     Column("draft_trees", "count"),
@@ -52,48 +42,30 @@ _THEOREM = (
     Column("cells", "count", "on cells"),
     Column("degree", "count", "degree at most"),
     Column("coverage"),
-    Column("open_cells", "count", shown=False),
     Column("open_share", "percent", "open, of random points"),
     Column("open_share_at_most", "percent", "at most (at 95%)"),
-    Column("runs", "count", shown=False),
     Column("solver_questions", "count", "questions to z3"),
     Column("compared", "count", "compared with enumeration at points"),
-    Column("larger", shown=False),
-    *_HOW,
+    Column("seconds"),
 )
 _RELATED = (
     *_ABOUT,
-    Column("relation", shown=False),
     Column("by"),
-    Column("same_law", shown=False),
     Column("cells", "count"),
     Column("certified", "count", "by products"),
     Column("solved", "count", "by z3"),
-    Column("open_cells", "count", shown=False),
-    *_HOW,
+    Column("seconds"),
 )
-_EVERY_SIZE = (
-    *_ABOUT,
-    Column("identity", shown=False),
-    Column("relation", shown=False),
-    Column("assumed", shown=False),
-    Column("every_length", shown=False),
-    *_HOW,
-)
-_FORMULAS = (Column("name", title="of"), Column("formula"), Column("where"), Column("cells", shown=False))
+_EVERY_SIZE = (*_ABOUT, Column("seconds"))
+_FORMULAS = (Column("name", title="of"), Column("formula"), Column("where"))
 _STEPS = (
     Column("step"),
-    Column("depth", shown=False),
-    Column("hypothesis", shown=False),
-    Column("branches", shown=False),
     Column("proved"),
     Column("cases", "count"),
     Column("failed", "count"),
     Column("runs", "count", "runs of the code"),
-    Column("inner_cases", "count", shown=False),
     Column("equations", "count", "functions compared"),
     Column("solver_questions", "count", "questions to z3"),
-    Column("reason", shown=False),
 )
 _COUNTEREXAMPLE = (
     Column("vocab_size", "count", "V"),
@@ -152,8 +124,9 @@ def _of_larger(larger: LargerVocabulary | None) -> list[str]:
 
 def _theorem_table(row: Mapping[str, Any], words: str, shape: Shape) -> Table:
     open_cells = f"incomplete: {row['open_cells']} cells are undecided" if row["open_cells"] else "complete"
-    fields = {**row, "verdict": words, "scheme": str(shape.scheme), "proved": row["verdict"] == "proved"}
-    return Table.of(_THEOREM, [{**fields, "coverage": None if row["verdict"] == "refuted" else open_cells}])
+    fields = {name: value for name, value in row.items() if name != "formulas"}
+    fields |= {"verdict": words, "scheme": str(shape.scheme), "proved": row["verdict"] == "proved"}
+    return Table.whole(_THEOREM, [{**fields, "coverage": None if row["verdict"] == "refuted" else open_cells}])
 
 
 def _refutation_fields(refutation: Refutation) -> dict[str, Any]:
@@ -173,7 +146,7 @@ def _formulas(report: Report) -> Table:
         for formula, parts in regions.items():
             where = "; or ".join(", ".join(part) for part in parts) if all(parts) else "everywhere"
             rows.append({"name": name, "formula": formula, "where": where, "cells": parts})
-    return Table.of(_FORMULAS, rows, name="formulas", title="formulas")
+    return Table.whole(_FORMULAS, rows, name="formulas", title="formulas")
 
 
 def relation_result(related: Related, witness_file: str | None) -> Result:
@@ -195,8 +168,8 @@ def relation_result(related: Related, witness_file: str | None) -> Result:
             "file": file,
             "again": _again(related, file),
         }
-        table = Table.of(_COUNTEREXAMPLE, [place], title="witness", name="witness")
-        tables = [Table.of(_RELATED, [row]), table, rows_table(failed.instance, None)]
+        table = Table.whole(_COUNTEREXAMPLE, [place], title="witness", name="witness")
+        tables = [Table.whole(_RELATED, [row]), table, rows_table(failed.instance, None)]
         title = f"{one} {_NEGATION[relation.kind]} {other}: {failed.values[0]} against {failed.values[1]}"
         return Result(title, tables, (), CODES["refuted"], {file: text})
     row["verdict"] = f"PROVED {about}" if relation.proved else f"NOT PROVED {about}"
@@ -206,7 +179,7 @@ def relation_result(related: Related, witness_file: str | None) -> Result:
     elif not relation.proved:
         notes.append(f"{len(relation.open_cells)} cells are undecided")
     return Result(
-        f"{one} {RELATION[relation.kind]} {other}{law}", [Table.of(_RELATED, [row])], notes, CODES[related.verdict]
+        f"{one} {RELATION[relation.kind]} {other}{law}", [Table.whole(_RELATED, [row])], notes, CODES[related.verdict]
     )
 
 
@@ -250,6 +223,6 @@ def every_size_result(proof: EverySize) -> Result:
     if proof.hypotheses:
         scope = "for" if proof.of_every_length else "NOT PROVED, as a step is not shown: for"
         notes.append(f"{scope} every depth, if {ALIKE}. Read that in the code: it is NOT proved.")
-    tables = [Table.of(_EVERY_SIZE, [row]), Table.of(_STEPS, steps, name="steps", title="steps")]
+    tables = [Table.whole(_EVERY_SIZE, [row]), Table.whole(_STEPS, steps, name="steps", title="steps")]
     title = f"{proof.named.label} on {proof.theorem.scheme}, every vocabulary size"
     return Result(title, tables, notes, CODES["proved" if proof.all_proved else "open"])

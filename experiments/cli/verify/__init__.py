@@ -51,6 +51,5 @@ def _result(file: str, stated: str, found: dict[str, Any]) -> Result:
     """The result of a check. found: its fields, and as `lines` what people read of a valid certificate."""
     valid, lines = found["valid"], found.pop("lines")
     row = {"verdict": "VALID" if valid else "REJECTED", "certificate": file, "format": stated, **found}
-    shown = [Column("verdict", "verdict"), Column("format")]
-    columns = [*shown, *(Column(name, shown=False) for name in row if name not in ("verdict", "format"))]
-    return Result(printable(file), [Table.of(columns, [row])], lines if valid else [found["reason"]], 0 if valid else 1)
+    table = Table.whole([Column("verdict", "verdict"), Column("format")], [row])
+    return Result(printable(file), [table], lines if valid else [found["reason"]], 0 if valid else 1)
