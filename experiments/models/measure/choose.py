@@ -179,7 +179,7 @@ def stage_seconds(candidates: int, texts: int, text: float, plain: float, writte
 class Search:
     """The search for the fastest way of writing; every text is stored as soon as it is written.
 
-    ways: the candidates, by number. texts: of each, in order. left: the candidates that were never dropped.
+    ways: the candidates. texts: of each, in order. left: the candidates that were never dropped.
     """
 
     def __init__(
@@ -188,8 +188,8 @@ class Search:
         self.setting, self.ways, self.amount, self.forecast = setting, ways, amount, forecast
         self._store, self.clock = store, clock
         self._warm: dict[Way, float] = {}  # seconds of a token
-        self.texts: dict[int, list[Text]] = {number: [] for number in range(len(ways))}
-        self.left: list[int] = []
+        self.texts: dict[Way, list[Text]] = {way: [] for way in ways}
+        self.left: list[Combination] = []
         self.notes: list[str] = []
 
     def run(self) -> list[Text]:
@@ -210,8 +210,8 @@ class Search:
                     written += 1
                     self._say(self._stage_seconds(texts, written))
                     tick(1)
-                self.left = [number for number in self.left if self.texts[number]]
-                self.left.sort(key=lambda number: -speed_up(self.texts[number]).mean)
+                self.left = [way for way in self.left if self.texts[way]]
+                self.left.sort(key=lambda way: -speed_up(self.texts[way]).mean)
                 if size <= KEPT or self.forecast.late(HALVED):
                     break
                 del self.left[max(KEPT, -(-size // 2)) :]
@@ -222,29 +222,27 @@ class Search:
             self.notes.append(f"for want of time the last candidates wrote {counted(written, 'text')}, not {most}")
         return self._confirmed(self.best, most)
 
-    def combination(self, number: int) -> Combination:
-        """The verifier and the scheme of a candidate that is not assisted generation."""
-        way = self.ways[number]
-        assert not isinstance(way, str)
-        return way
+    @property
+    def combinations(self) -> list[Combination]:
+        """The candidates that are a verifier on a scheme."""
+        return [way for way in self.ways if not isinstance(way, str)]
 
     @property
-    def best(self) -> int:
+    def best(self) -> Way:
         """The fastest candidate of the last stage."""
-        return max(self.last, key=lambda number: speed_up(self.texts[number]).mean)
+        return max(self.last, key=lambda way: speed_up(self.texts[way]).mean)
 
     @property
-    def last(self) -> list[int]:
+    def last(self) -> list[Way]:
         """The candidates that are left; assisted generation of transformers writes in every stage."""
-        return [*(number for number, way in enumerate(self.ways) if way == ASSISTED), *self.left]
+        return [*(way for way in self.ways if way == ASSISTED), *self.left]
 
     def _warm_up(self) -> int:
         """One short text of every candidate, in random order: with a limit, of as many as there is time for.
 
         Returns how many candidates there are, without those whose verifier refuses the trees.
         """
-        tokens, own = min(self.amount.tokens, WARM), [n for n, way in enumerate(self.ways) if way != ASSISTED]
-        refused = list[int]()
+        tokens, own, refused = min(self.amount.tokens, WARM), self.combinations, list[Combination]()
 
         def warm(way: Way) -> None:
             self._warm[way] = timed_text(self.setting, way, tokens, 0, 0).seconds / tokens
@@ -252,35 +250,35 @@ class Search:
         for way in (GENERATE, GENERATE, *(way for way in self.ways if way == ASSISTED)):
             warm(way)
         with bar("warm-up", len(own), even=False) as tick:
-            for number in map(int, np.random.default_rng(self.setting.seed).permutation(own)):
+            for place in np.random.default_rng(self.setting.seed).permutation(len(own)):
                 if self.left and self.forecast.late(WARMED):
                     break
                 try:
-                    warm(self.ways[number])
-                    self.left.append(number)
+                    warm(own[place])
+                    self.left.append(own[place])
                 except UnsupportedTree:
-                    refused.append(number)
+                    refused.append(own[place])
                 tick(1)
         if not self.left:
-            raise no_candidates([self.ways[number] for number in refused])
+            raise no_candidates(refused)
         return len(own) - len(refused)
 
     def _leave_out(self) -> None:
         """With a limit, keep the candidates whose first texts there is time for: those that were quick before."""
-        self.left.sort(key=lambda number: self._warm[self.ways[number]])
+        self.left.sort(key=self._warm.__getitem__)
         while len(self.left) > 1 and self.forecast.late(HALVED, self._stage_seconds(1)):
             self.left.pop()
-        self.left.sort()
+        self.left = [way for way in self.combinations if way in self.left]
 
     def _seconds(self) -> tuple[float, float]:
         """Mean seconds of a text of the candidates that are left, and of one of `generate`."""
         own = [
-            float(np.mean([text.own.seconds for text in self.texts[number]]))
-            if self.texts[number]
-            else self._warm[self.ways[number]] * self.amount.tokens
-            for number in self.left
+            float(np.mean([text.own.seconds for text in self.texts[way]]))
+            if self.texts[way]
+            else self._warm[way] * self.amount.tokens
+            for way in self.left
         ]
-        plain = [text.plain.seconds for number in self.left for text in self.texts[number]]
+        plain = [text.plain.seconds for way in self.left for text in self.texts[way]]
         return float(np.mean(own)), float(np.mean(plain or [self._warm[GENERATE] * self.amount.tokens]))
 
     def _stage_seconds(self, texts: int, written: int = 0) -> float:
@@ -302,15 +300,14 @@ class Search:
         """Correct the forecast: so many seconds are left for texts."""
         self.forecast.update(seconds + self.forecast.exact(seconds), counted(len(self.left), "candidate"))
 
-    def _write(self, numbers: Sequence[int], text: int) -> None:
+    def _write(self, ways: Sequence[Way], text: int) -> None:
         """One more text of each of these candidates after the same root, as far as there is time."""
-        for at in range(0, len(numbers), BESIDE):
-            some = numbers[at : at + BESIDE]
+        for at in range(0, len(ways), BESIDE):
+            some = ways[at : at + BESIDE]
             if at and self.forecast.late(HALVED, len(some) * self._seconds()[0]):
                 break
-            made = self._made([self.ways[number] for number in some], text, FIRST_ROUND)
-            for number, each in zip(some, made, strict=True):
-                self.texts[number].append(each)
+            for way, written in zip(some, self._made(some, text, FIRST_ROUND), strict=True):
+                self.texts[way].append(written)
 
     def _made(self, ways: Sequence[Way], text: int, part: int) -> list[Text]:
         """A text of each way and one of `generate`; what is stored is not written again."""
@@ -332,23 +329,22 @@ class Search:
         rows = [self._store[key] for key in keys]
         return [Text(root, Turn.of_fields(row["own"]), Turn.of_fields(row["plain"])) for row in rows]
 
-    def _confirmed(self, best: int, texts: int) -> list[Text]:
+    def _confirmed(self, best: Way, texts: int) -> list[Text]:
         """Texts of the best beside `generate` alone: two, and up to so many as there is time for."""
         confirmed = list[Text]()
         with bar("confirmation", texts, even=False, detail=self.forecast.to_go) as tick:
             while len(confirmed) < max(texts, 2) and not (len(confirmed) > 1 and self.forecast.late(CONFIRMED)):
-                confirmed += self._made([self.ways[best]], len(confirmed), CONFIRMING)
+                confirmed += self._made([best], len(confirmed), CONFIRMING)
                 both = sum(text.own.seconds + text.plain.seconds for text in confirmed) / len(confirmed)
                 self._say((texts - len(confirmed)) * both)
                 tick(1)
         return confirmed
 
 
-def no_candidates(ways: Sequence[Way]) -> InvalidInput:
+def no_candidates(ways: Sequence[Combination]) -> InvalidInput:
     """The error where no verifier takes any tree."""
-    own = [way for way in ways if not isinstance(way, str)]
-    names = ", ".join(dict.fromkeys(named.label for named, _ in own))
-    trees = ", ".join(dict.fromkeys(shape_name(scheme) for _, scheme in own))
+    names = ", ".join(dict.fromkeys(named.label for named, _ in ways))
+    trees = ", ".join(dict.fromkeys(shape_name(scheme) for _, scheme in ways))
     return InvalidInput(f"{names}: none of them takes any of the trees ({trees}); name others")
 
 
@@ -418,7 +414,7 @@ def target_passes(setting: Setting, schemes: Sequence[DraftScheme]) -> dict[str,
     }
 
 
-def exact_tokens(search: Search) -> dict[int, float]:
+def exact_tokens(search: Search) -> dict[Way, float]:
     """Exact tokens a block at one context of each text, for the fastest candidates as far as there is time.
 
     Exact are laws from small tables, and sums over few rows. Contexts are in the middle of texts.
@@ -426,19 +422,19 @@ def exact_tokens(search: Search) -> dict[int, float]:
     setting, forecast = search.setting, search.forecast
     until = forecast.passed + forecast.exact()
     until = until if forecast.limit is None else min(until, forecast.limit)
-    texts, means = list[Context](), dict[int, float]()
+    texts, means = list[Context](), dict[Way, float]()
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
         texts.append((*root, *plain_text(setting.pair, root, setting.warp, coin, half)))
     contexts, generator = Contexts(setting.pair, setting.warp, texts), np.random.default_rng(setting.seed)
-    for number in search.left:
-        named, scheme = search.combination(number)
+    for way in search.left:
+        named, scheme = way
         left = until - forecast.passed
         if left < MIN_SECONDS / 2:
             break
         with suppress(TooLarge, UnsupportedTree), limited(left / 2, "too long"):
-            means[number] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
+            means[way] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
     return means
 
 
@@ -447,13 +443,12 @@ def report(
     search: Search,
     confirmed: Sequence[Text],
     passes: Mapping[str, float],
-    exact: Mapping[int, float],
+    exact: Mapping[Way, float],
 ) -> dict[str, Any]:
     """What was found, as plain data."""
     pair, setting, amount, forecast = opened.pair, search.setting, search.amount, search.forecast
-    rows = [_row(search, number, exact.get(number)) for number in ranked(search)]
+    rows = [_row(search, way, exact.get(way)) for way in ranked(search)]
     plain = [text.plain for texts in search.texts.values() for text in texts]
-    assisted = [number for number in search.texts if search.ways[number] == ASSISTED]
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
@@ -472,7 +467,7 @@ def report(
         "generate_tokens_per_second": amount.tokens / float(np.median([turn.seconds for turn in plain])),
         "target_passes": dict(passes),
         "rows": rows,
-        "assisted": _speed_fields(search, assisted[0]) if assisted else None,
+        "assisted": _speed_fields(search, ASSISTED) if ASSISTED in search.ways else None,
         "confirmed": {"texts": len(confirmed), **_interval_fields("speedup", speed_up(confirmed))},
         "recommendation": recommendation(search, confirmed),
         "paste": generate_call(search, confirmed),
@@ -481,19 +476,15 @@ def report(
     }
 
 
-def ranked(search: Search) -> list[int]:
+def ranked(search: Search) -> list[Combination]:
     """The verifiers and schemes that wrote: those of the last stage, then the others, the fastest first."""
-    others = [
-        number
-        for number, texts in search.texts.items()
-        if texts and number not in search.left and search.ways[number] != ASSISTED
-    ]
-    return [*search.left, *sorted(others, key=lambda number: -speed_up(search.texts[number]).mean)]
+    others = [way for way in search.combinations if search.texts[way] and way not in search.left]
+    return [*search.left, *sorted(others, key=lambda way: -speed_up(search.texts[way]).mean)]
 
 
-def _row(search: Search, number: int, exact: float | None) -> dict[str, Any]:
-    named, scheme = search.combination(number)
-    texts = search.texts[number]
+def _row(search: Search, way: Combination, exact: float | None) -> dict[str, Any]:
+    named, scheme = way
+    texts = search.texts[way]
     tokens, blocks = sum(text.own.tokens for text in texts), sum(text.own.blocks for text in texts)
     block = float(np.median([text.own.block for text in texts]))
     first = beside(texts, search.texts[search.left[0]])
@@ -501,19 +492,19 @@ def _row(search: Search, number: int, exact: float | None) -> dict[str, Any]:
         "verifier": named.label,
         "scheme": scheme.as_dict(),
         "texts": len(texts),
-        "last_stage": number in search.left,
+        "last_stage": way in search.left,
         "expected_block_efficiency": exact,
         "measured_block_efficiency": tokens / blocks,
         "block_milliseconds": 1e3 * block,
         "break_even": block / float(np.median([text.plain.block for text in texts])),
-        **_speed_fields(search, number),
-        **_interval_fields("of_first", first if number != search.left[0] else Interval(1.0, 1.0, 1.0)),
+        **_speed_fields(search, way),
+        **_interval_fields("of_first", first if way != search.left[0] else Interval(1.0, 1.0, 1.0)),
         "distinguishable": first.high < 1,
     }
 
 
-def _speed_fields(search: Search, number: int) -> dict[str, Any]:
-    texts = search.texts[number]
+def _speed_fields(search: Search, way: Way) -> dict[str, Any]:
+    texts = search.texts[way]
     seconds = sum(text.own.seconds for text in texts)
     return {
         "tokens_per_second": len(texts) * search.amount.tokens / seconds,
@@ -535,21 +526,21 @@ def recommendation(search: Search, confirmed: Sequence[Text]) -> str:
     confirmed: the texts of the best candidate and `generate` alone, from which the speed-up is.
     """
     best, speed = search.best, speed_up(confirmed)
-    last = [number for number in search.last if number != best]
+    last = [way for way in search.last if way != best]
     interval = f"{speed.mean:.2f} times the tokens a second of generate (95 %: {speed.low:.2f} to {speed.high:.2f})"
     if speed.high < 1:
-        open_ = [_name(search.ways[each]) for each in last if speed_up(search.texts[each]).high >= 1]
+        open_ = [_name(way) for way in last if speed_up(search.texts[way]).high >= 1]
         unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
-        return f"no speculation: the best, {_name(search.ways[best])}, has {interval}{unless}"
-    similar = [_name(search.ways[each]) for each in last if beside(search.texts[each], search.texts[best]).high >= 1]
+        return f"no speculation: the best, {_name(best)}, has {interval}{unless}"
+    similar = [_name(way) for way in last if beside(search.texts[way], search.texts[best]).high >= 1]
     also = f"; not distinguishable from it: {', '.join(similar)}" if similar else ""
     sure = "" if speed.low > 1 else "; whether it is faster than generate is open"
-    return f"{_name(search.ways[best])}: {interval}{sure}{also}"
+    return f"{_name(best)}: {interval}{sure}{also}"
 
 
 def generate_call(search: Search, confirmed: Sequence[Text]) -> str:
     """The call of `generate` that uses the best candidate; plain `generate` where it was confirmed to be slower."""
-    way, warp = search.ways[search.best], search.setting.warp
+    way, warp = search.best, search.setting.warp
     given = [", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())]
     if speed_up(confirmed).high >= 1:
         given.insert(0, "assistant_model=draft" if isinstance(way, str) else "draft=draft")
