@@ -283,7 +283,7 @@ NAMES = {"witness.instance": "instance"}
 VERDICTS = ("verdict", "status", "lossless")
 LOSSLESS = {"lossless": True, "proved": True, "lossy": False, "refuted": False, "witness": False}
 #: Tables of rows that had names of their own.
-TABLES = ("rows", "cells", "entries", "claims", "verifiers", "json", "printed.json")
+TABLES = ("rows", "cells", "entries", "claims", "verifiers", "by_depth", "json", "printed.json")
 #: What a row is about, in this order; without these a row is known by its place.
 ABOUT = ("id", "function", "verifier", "scheme", "sampling", "policy", "precision", "depth", "root", "name")
 #: Inputs, and what says a number of the same row again.
@@ -338,22 +338,25 @@ def readings(value: Any, about: dict[str, str] | None = None, field: str = "") -
 
 
 def unfolded(value: dict[str, Any]) -> dict[str, Any]:
-    """Of a result with one row: the row, with the other tables in it, which need not say again what it is about."""
-    rows = value.get("rows")
-    if isinstance(value.get("hypotheses"), list):
-        value = {**value, "hypotheses": [{"bug": bug["name"]} for bug in value["hypotheses"]]}
+    """The value as its readings are named: of a result with one row, that row with the other tables in it."""
     if "target" in value and "draft" in value and "depth" in value:  # an instance; it is no row of a depth
         return {key: each for key, each in value.items() if key not in ("depth", "vocab_size")}
-    if "title" not in value or not rows or len(rows) > 1:
+    if isinstance(value.get("hypotheses"), list):
+        value = {**value, "hypotheses": [{"bug": bug["name"]} for bug in value["hypotheses"]]}
+    rows = value.get("rows")
+    if "title" not in value or not rows:
         return value
-    tables = {key: each for key, each in value.items() if isinstance(each, list) and key != "rows"}
-    for key, table in tables.items():
-        tables[key] = [
-            {name: each for name, each in row.items() if name not in ("verifier", "scheme") or not rows[0].get(name)}
-            for row in table
-            if isinstance(row, dict)
-        ]
-    return {**rows[0], **tables}
+    names = [key for key, each in value.items() if isinstance(each, list) and key not in ("rows", "notes", "files")]
+    if len(rows) == 1:
+        known = [name for name in ("verifier", "scheme") if rows[0].get(name)]
+        return {**rows[0], **{name: [without(row, known) for row in value[name]] for name in names}}
+    schemes = {row.get("shape"): row.get("scheme") for row in rows}
+    tables = {name: [{"scheme": schemes.get(row.get("shape")), **row} for row in value[name]] for name in names}
+    return {**value, **tables}
+
+
+def without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def truth(value: Any) -> bool | None:
@@ -363,11 +366,12 @@ def truth(value: Any) -> bool | None:
 
 
 def identity(value: Any) -> str:
-    """A name as it is printed: `delayed(K=2, L1=0, L2=1)`."""
+    """A name as it is printed: `delayed(K=2, L1=0, L2=1)`, `top-p 0.9`."""
     if isinstance(value, dict):
         inner = ", ".join(f"{key}={each}" for key, each in value.items() if key != "name")
         return f"{value.get('name')}({inner})" if inner else str(value.get("name"))
-    return str(value).strip("'")
+    text = re.sub(r"(top_p|temperature)=0?\.", r"\1 0.", str(value).strip("'"))
+    return text.replace("top_p", "top-p")
 
 
 def number(value: Any) -> Any:
