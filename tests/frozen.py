@@ -4,7 +4,7 @@
     python tests/frozen.py compare BEFORE AFTER          folders, or zip files; exit 1 and every number that differs
 
 Beside it `frozen.zip` has what commit 141b940c gave, before anything was deleted. `GONE` has what was changed since
-then on purpose, `same_rows.py` the names of commands and fields that are others now. Words are not compared, but for
+then on purpose, `readings.py` the names of commands and fields that are others now. Words are not compared, but for
 verdicts, evidence and formulas.
 
 Parts: `commands`, what `same_rows.py` keeps; `claims`, the verdict on every claim of the ledger; `theorems`, verdicts
@@ -13,7 +13,7 @@ entries of published code whose checkouts are in the folder that CHECKOUTS names
 commands and doctests; `audits` and `campaigns`, the verdict on every function that a test audits, and the bugs that are
 named, on rows of multiples of 1/16 as at that commit: tests that count on others fail, which does not matter.
 
-Runs the checkout that holds this file, with the Python that runs it, and about 50 minutes of processor time.
+Runs the checkout that holds this file, with the Python that runs it, and about 20 minutes of processor time.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402
 
-from tests import same_rows  # noqa: E402
+from tests import readings, same_rows  # noqa: E402
 
 #: Theorems of the page that took longer are not proved again.
 SECONDS = 5
@@ -89,7 +89,7 @@ def printed(*arguments: str) -> Any:
 def claims() -> dict[str, Any]:
     """By claim: its status, evidence and whether it is as expected."""
     found = printed("claims", "--jobs", "1")["json"]
-    rows = next(found[name] for name in same_rows.TABLES if name in found)
+    rows = next(found[name] for name in readings.TABLES if name in found)
     fields = ("status", "evidence", "instances", "as_expected")
     return {row["id"]: {name: row[name] for name in fields} for row in rows}
 
@@ -275,7 +275,7 @@ def compare(before: str, after: str) -> int:
         if name in ("audits", "campaigns"):
             old, new = verdicts(old), verdicts(new)
         for key, each in old.items():
-            found = same_rows.compared(each, new.get(key, new.get(same_rows.RENAMED.get(key))))
+            found = readings.compared(each, new.get(key, new.get(readings.RENAMED.get(key))))
             same += found.same
             for count, place in found.different:
                 text = f"{name} / {key} / {place}"
