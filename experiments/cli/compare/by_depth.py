@@ -87,7 +87,7 @@ def table(plan: Plan, rows: Sequence[Row], found: Sequence[Cell], stored: Mappin
     columns = columns_of(rows, Column("depth", "count", "d"))
     columns += [Column(name, "exact", title) for name, title in _NUMBERS.items()]
     columns += [Column(name, shown=False) for name in ("K", "L1", "L2", "scheme", "lossless", "laws")]
-    return Table.of(columns, lines, title="by depth", name="by_depth")
+    return Table.of(columns, lines, title="by depth", name="by_depth", shown=bool(lines))
 
 
 def _depth_rows(
