@@ -111,10 +111,10 @@ class Watched:
     """A loop over some prompts at once: texts so far, the state, and every tree with the text that it grew after."""
 
     def __init__(
-        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], warp: Sampling
+        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], sampling: Sampling
     ) -> None:
         self.recorder = Recorder(name)
-        self.loop = Loop(pair, self.recorder, scheme, warp)
+        self.loop = Loop(pair, self.recorder, scheme, sampling)
         self.state = State.joined([self.loop.start(prompt) for prompt in prompts])
         self.texts = [list(prompt) for prompt in prompts]
         self.seen: list[tuple[list[int], list[DraftNode]]] = []
@@ -140,9 +140,11 @@ class Watched:
                     if row is not None:
                         whole = [*text, *node.context]
                         asked.setdefault((which, len(whole)), []).append((whole, row))
-        pair, warp = self.loop.pair, self.loop.sampling
+        pair, sampling = self.loop.pair, self.loop.sampling
         return max(
-            float(np.abs(pair.rows(which, [text for text, _ in each], warp).numpy() - [row for _, row in each]).max())
+            float(
+                np.abs(pair.rows(which, [text for text, _ in each], sampling).numpy() - [row for _, row in each]).max()
+            )
             for (which, _), each in asked.items()
         )
 

@@ -20,12 +20,12 @@ ROOT = [1, 2, 0]
 LEVEL = 0.001 / 50
 
 
-def tables(pair: Any, which: str, depth: int, warp: Sampling) -> TableProcess:
+def tables(pair: Any, which: str, depth: int, sampling: Sampling) -> TableProcess:
     """The rows of every context after the root, by plain passes."""
     rows = []
     for length in range(depth + 1):
         contexts = [[*ROOT, *context] for context in product(range(SIZE), repeat=length)]
-        given = pair.rows(which, contexts, warp, root=len(ROOT)).numpy()
+        given = pair.rows(which, contexts, sampling, root=len(ROOT)).numpy()
         rows.append(given / given.sum(1, keepdims=True))
     return TableProcess(rows, which)
 
@@ -40,8 +40,11 @@ def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
-def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Sampling) -> dict[tuple[Any, int], float]:
-    target, draft = tables(pair, "target", scheme.depth, warp), tables(pair, "draft", max(scheme.depth - 1, 0), warp)
+def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, sampling: Sampling) -> dict[tuple[Any, int], float]:
+    target, draft = (
+        tables(pair, "target", scheme.depth, sampling),
+        tables(pair, "draft", max(scheme.depth - 1, 0), sampling),
+    )
     law = block_law(verifier, target, draft, scheme, "float64")
     return {
         (context, token): float(law.correction[depth][context_index(context, SIZE), token])
@@ -51,9 +54,9 @@ def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Sampling)
     }
 
 
-def law_of_texts(pair: Any, length: int, warp: Sampling) -> dict[tuple[int, ...], float]:
+def law_of_texts(pair: Any, length: int, sampling: Sampling) -> dict[tuple[int, ...], float]:
     """The target's law of the first tokens after the root."""
-    process = tables(pair, "target", length - 1, warp)
+    process = tables(pair, "target", length - 1, sampling)
     return {
         text: float(np.prod([process.row(text[:place])[token] for place, token in enumerate(text)]))
         for text in product(range(SIZE), repeat=length)

@@ -14,8 +14,8 @@ CONTEXTS = [(0, 1, 2, 3), (3, 1, 0)]
 
 
 def test_the_targets_rows_of_a_tree_come_from_one_pass_over_its_paths(exact_pair: Pair) -> None:
-    warp, root, read = Sampling(temperature=0.8), CONTEXTS[0], list[int]()
-    trees = RootTrees(exact_pair, warp, root)
+    sampling, root, read = Sampling(temperature=0.8), CONTEXTS[0], list[int]()
+    trees = RootTrees(exact_pair, sampling, root)
     drawn = trees.drawn(Delayed(2, 0, 3), 1, SamplingCoin(np.random.default_rng(0)))
     hook = exact_pair.target.register_forward_hook(lambda *_: read.append(1))
     trees.roots(drawn)
@@ -23,5 +23,5 @@ def test_the_targets_rows_of_a_tree_come_from_one_pass_over_its_paths(exact_pair
     assert len(read) == 1
     assert len(trees.target.known) == 1 + len(nodes_of(drawn[0]))
     for context, row in trees.target.known.items():
-        alone = exact_pair.rows("target", [[*root, *context]], warp)[0].numpy()
+        alone = exact_pair.rows("target", [[*root, *context]], sampling)[0].numpy()
         assert row == pytest.approx(alone, abs=1e-12)  # passes of other shapes sum in another order

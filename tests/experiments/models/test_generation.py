@@ -26,18 +26,18 @@ def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_
 
 
 def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pair: Callable[..., Any]) -> None:
-    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(2, 1, 1), Sampling(top_p=0.95)
-    loop = Loop(pair, make("specinfer"), scheme, warp, vectors="torch")
+    pair, scheme, sampling = random_pair(vocab=SIZE), Delayed(2, 1, 1), Sampling(top_p=0.95)
+    loop = Loop(pair, make("specinfer"), scheme, sampling, vectors="torch")
     seen = Counter((block.accepted, block.correction) for block in many_blocks(loop, ROOT, 3000, coin_for("torch", 0)))
-    assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, warp))
+    assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, sampling))
 
 
 def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Callable[..., Any]) -> None:
-    pair, warp = random_pair(dtype=torch.float64), Sampling(temperature=0.8, top_k=5)
+    pair, sampling = random_pair(dtype=torch.float64), Sampling(temperature=0.8, top_k=5)
     coin, text = coin_for("numpy", 2), [1, 2]
     for _ in range(40):
-        text.append(coin.choose(pair.rows("target", [text], warp)[0].numpy()))
-    assert list(plain_text(pair, [1, 2], warp, coin_for("numpy", 2), 40)) == text[2:]
+        text.append(coin.choose(pair.rows("target", [text], sampling)[0].numpy()))
+    assert list(plain_text(pair, [1, 2], sampling, coin_for("numpy", 2), 40)) == text[2:]
 
 
 def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., Any]) -> None:

@@ -29,12 +29,12 @@ def plain(tree: Any) -> Any:
 @pytest.mark.parametrize("name", ["stratified", "systematic"])
 def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], name: str, depth: int, runs: int) -> None:
     """With `top_k` two tokens are left after each context."""
-    scheme, warp = SCHEMES[name](3, 0, depth), Sampling(temperature=1.3, top_k=2)
+    scheme, sampling = SCHEMES[name](3, 0, depth), Sampling(temperature=1.3, top_k=2)
     pair = random_pair(vocab=3)
-    rows, law = tables(pair, "draft", depth - 1, warp), Counter[Any]()
+    rows, law = tables(pair, "draft", depth - 1, sampling), Counter[Any]()
     for tree, mass in outcomes(lambda coin: scheme.draw(rows, coin), FLOAT64):
         law[plain(tree)] += mass
-    loop, coin = Loop(pair, make("block"), scheme, warp), coin_for("numpy", 0)
+    loop, coin = Loop(pair, make("block"), scheme, sampling), coin_for("numpy", 0)
     state = loop.start(ROOT).repeated(500)
     seen = Counter(plain(tree) for _ in range(runs // 500) for tree in loop.drafted(state, coin).trees)
     assert set(seen) <= set(law)

@@ -15,16 +15,16 @@ from draftproof.simulator.instances.sampling import Sampling
 ROOT = [0, 3, 1, 2, 5]
 
 
-@pytest.mark.parametrize("warp", [Sampling(), Sampling(0.7, 4), Sampling(top_p=0.8), Sampling(0)])
-def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Sampling) -> None:
-    target, draft = pair_tables(exact_pair, warp, ROOT, 3)
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 4), Sampling(top_p=0.8), Sampling(0)])
+def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, sampling: Sampling) -> None:
+    target, draft = pair_tables(exact_pair, sampling, ROOT, 3)
     assert (target.depth, draft.depth, target.vocab_size) == (3, 2, 8)
     for which, process in (("target", target), ("draft", draft)):
         for depth, table in enumerate(process.tables):
             assert abs(table.sum(axis=1) - 1).max() < 1e-15
             for index in {0, 8**depth // 3, 8**depth - 1}:
                 context = context_at(index, depth, 8)
-                alone = exact_pair.rows(which, [[*ROOT, *context]], warp)[0].numpy()
+                alone = exact_pair.rows(which, [[*ROOT, *context]], sampling)[0].numpy()
                 # The cache of the root and the batch change the order of sums, nothing else.
                 assert abs(process.row(context) - alone).max() < 1e-12
 

@@ -51,8 +51,8 @@ def windowed(random_pair: Callable[..., Any]) -> Callable[[str], Any]:
     return build
 
 
-def watched(pair: Any, batch: int = 8, warp: Sampling | None = None) -> Watched:
-    return Watched(pair, Delayed(3, 1, 2), "traversal", PROMPTS[-batch:], warp or Sampling())
+def watched(pair: Any, batch: int = 8, sampling: Sampling | None = None) -> Watched:
+    return Watched(pair, Delayed(3, 1, 2), "traversal", PROMPTS[-batch:], sampling or Sampling())
 
 
 @pytest.mark.parametrize("name", NAMES)
