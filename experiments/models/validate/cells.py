@@ -87,13 +87,16 @@ def measure(
         prediction = expected(tested.predicted.verifier, scheme, contexts, budget, np.random.default_rng(first))
     runs = effort.runs(prediction.variance, len(setting.roots))
     blocks = _blocks(setting, tested, scheme, runs, seed if prediction.exact else int(second.generate_state(1)[0]))
-    agreement = compare(prediction, blocks)
+    agreement, depths = compare(prediction, blocks), np.array([[block.depth for block in here] for here in blocks])
     tables = contexts.cases(scheme.depth) if prediction.laws else []
     own_law = _own_law(tested, tables, scheme) if prediction.laws else None
     law_of_executed = prediction if tested.executed is tested.predicted else own_law
     return {
         **_shared(setting, tested, scheme, agreement, key),
-        "by_root": {"predicted": prediction.means.mean(axis=1).tolist(), "measured": _by_root(blocks)},
+        "by_root": {
+            "predicted": prediction.means.mean(axis=1).tolist(),
+            "measured": (depths + 1).mean(axis=1).tolist(),
+        },
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
         "prediction": prediction.how,
         "predicted_error": prediction.error,
@@ -101,7 +104,7 @@ def measure(
         "saved": None if prediction.exact else prediction.saved,
         "truncated": None if prediction.exact else _on_probable_tokens(tested, scheme, contexts),
         "depths_predicted": prediction.depth_distribution if prediction.exact else None,
-        "depths_measured": _depths(blocks, scheme.depth),
+        "depths_measured": (np.bincount(depths.ravel(), minlength=scheme.depth + 1) / depths.size).tolist(),
         "outcomes": agreement.outcomes.fields() if prediction.exact else None,
         "own_law": None if own_law is None else {"block_efficiency": own_law.mean, "z": compare(own_law, blocks).z},
         **_verdict(tested, law_of_executed if prediction.laws else None, tables, scheme),
@@ -213,13 +216,3 @@ def _shared(
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
     }
-
-
-def _by_root(blocks: Sequence[Sequence[Block]]) -> list[float]:
-    """Tokens a block after each root, as measured."""
-    return [float(np.mean([block.depth + 1 for block in here])) for here in blocks]
-
-
-def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:
-    depths = [block.depth for here in blocks for block in here]
-    return [float(share) for share in np.bincount(depths, minlength=depth + 1) / len(depths)]

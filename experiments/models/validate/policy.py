@@ -60,7 +60,7 @@ class PolicyRun:
 
     def texts(self, chooser: Chooser, blocks: int, coin: Coin) -> tuple[list[PolicyBlock], Turn]:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
-        setting, made = self.setting, list[PolicyBlock]()
+        setting, decisions = self.setting, list[PolicyBlock]()
         verifier = self.named.verifier
         with deciding(setting.pair, verifier, self.actions, chooser, setting.warp, self.times, setting.vectors) as loop:
             started = loop.now()
@@ -69,22 +69,24 @@ class PolicyRun:
                 for number in range(blocks):
                     if number and not loop.fits(len(standing.context)):
                         standing = loop.start(root)
-                    block, standing = loop.step(standing, coin)
-                    made.append(block)
+                    decision, standing = loop.step(standing, coin)
+                    decisions.append(decision)
             seconds = loop.now() - started - loop.seconds["prompt"]
-        return made, Turn(sum(each.block.depth + 1 for each in made), len(made), seconds, loop.seconds)
+        return decisions, Turn(
+            sum(decision.block.depth + 1 for decision in decisions), len(decisions), seconds, loop.seconds
+        )
 
 
-def predicted_and_measured(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
+def predicted_and_measured(run: PolicyRun, decisions: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
     predictions, setting = [], run.setting
-    with bar("predictions", len(made)) as tick:
-        for each in made:
-            contexts = Contexts(setting.pair, setting.warp, [each.context])
-            generator = np.random.default_rng([setting.seed, *each.context[-64:]])
-            predictions.append(expected(run.named.verifier, run.actions[each.action], contexts, POLICY, generator))
+    with bar("predictions", len(decisions)) as tick:
+        for decision in decisions:
+            contexts = Contexts(setting.pair, setting.warp, [decision.context])
+            generator = np.random.default_rng([setting.seed, *decision.context[-64:]])
+            predictions.append(expected(run.named.verifier, run.actions[decision.action], contexts, POLICY, generator))
             tick(1)
-    found = agreement(predictions, [[each.block] for each in made])
+    found = agreement(predictions, [[decision.block] for decision in decisions])
     fields: dict[str, Any] = {
         "verifier": run.named.label,
         "blocks": found.blocks,
@@ -97,13 +99,13 @@ def predicted_and_measured(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[
     if groups := setting.root_set.groups:  # of prompts, which have equally many blocks one after the other
         tokens: dict[str, list[float]] = {
             "predicted": [prediction.mean for prediction in predictions],
-            "measured": [each.block.depth + 1 for each in made],
+            "measured": [decision.block.depth + 1 for decision in decisions],
         }
         fields["groups"] = {
             name: by_group.mean_by_group(groups, np.array(values).reshape(len(groups), -1).mean(axis=1).tolist())
             for name, values in tokens.items()
         }
-    counts = Counter(run.actions[each.action] for each in made)
+    counts = Counter(run.actions[decision.action] for decision in decisions)
     fields["actions"] = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in counts.most_common()}
     return fields
 
@@ -112,8 +114,10 @@ def predicted_and_measured(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[
 ROUNDS, FEWEST = 6, 4
 
 
-def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
-    """blocks: after each root. predicted: tokens a block. made: blocks of the policy, for the shares of its shapes."""
+def timed(
+    run: PolicyRun, blocks: int, coin: Coin, predicted: float, decisions: Sequence[PolicyBlock]
+) -> dict[str, Any]:
+    """blocks: after each root. predicted: tokens a block. decisions: of the policy, for the shares of its shapes."""
 
     def candidate(chooser: Chooser, blocks: int) -> Callable[[int], Turn]:
         return lambda _: run.texts(chooser, blocks, coin)[1]
@@ -121,7 +125,7 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
     def always(action: int) -> Chooser:
         return lambda _: action
 
-    counts = Counter(each.action for each in made)
+    counts = Counter(decision.action for decision in decisions)
     shapes = [
         candidate(always(action), max(FEWEST, -(-count // len(run.setting.roots)))) for action, count in counts.items()
     ]
@@ -130,7 +134,7 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
     rates = np.array([turn.rate for turn in policy])
     choosing = np.array([turn.parts["choose"] / turn.blocks for turn in policy])
     steps = sum(
-        count / len(made) * np.array([(turn.seconds - turn.parts["choose"]) / turn.blocks for turn in turns])
+        count / len(decisions) * np.array([(turn.seconds - turn.parts["choose"]) / turn.blocks for turn in turns])
         for count, turns in zip(counts.values(), others, strict=False)
     )
     expected_rates = predicted / (steps + choosing)
@@ -145,16 +149,16 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
     return {
         **{name: interval._asdict() for name, interval in intervals.items()},
         "predicted_per_second": float(expected_rates.mean()),
-        **_by_part(run, Turn.joined(policy), predicted, made),
+        **_by_part(run, Turn.joined(policy), predicted, decisions),
     }
 
 
-def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
+def _by_part(run: PolicyRun, policy: Turn, predicted: float, decisions: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Where the seconds of a block of the policy go, and what passes that are repeated alone say."""
     parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
-    context = sum(len(each.context) for each in made) // len(made)
+    context = sum(len(decision.context) for decision in decisions) // len(decisions)
     times = measured_times(run.setting.pair, context, run.actions)
-    passes = float(np.mean([times.time(run.actions[each.action].as_dict()) for each in made]))
+    passes = float(np.mean([times.time(run.actions[decision.action].as_dict()) for decision in decisions]))
     return {
         "predicted_from_passes": predicted / (passes + policy.block - parts["passes"]),
         "repeated_pass_seconds": passes,
@@ -220,11 +224,11 @@ def validate_policy(
 def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
     """Everything about a policy in the loop, as plain data; blocks: from all roots together."""
     coin = run.setting.coin(run.setting.seed)
-    each = max(1, -(-blocks // len(run.setting.roots)))
+    after_each_root = max(1, -(-blocks // len(run.setting.roots)))
     with named_errors(run.named.label):
-        made, _ = run.texts(run.chooser, each, coin)
-    found = predicted_and_measured(run, made)
-    return {**found, **timed(run, each, coin, found["predicted"], made)}
+        decisions, _ = run.texts(run.chooser, after_each_root, coin)
+    tokens = predicted_and_measured(run, decisions)
+    return {**tokens, **timed(run, after_each_root, coin, tokens["predicted"], decisions)}
 
 
 def _about(opened: Opened, where: Setting) -> dict[str, Any]:
