@@ -165,10 +165,6 @@ class Expected:
         """`P(tau = d)` for `d = 0..L`, averaged over the contexts; only where it is exact."""
         return [float(mass) for mass in self.depths.mean(axis=0)]
 
-    def standard_error(self, runs: int) -> float:
-        """The standard error of the mean over `runs` blocks from each context."""
-        return sqrt(self.variance / (runs * len(self.means)))
-
 
 def expected(
     verifier: Verifier, scheme: DraftScheme, contexts: Contexts, budget: Budget, generator: np.random.Generator

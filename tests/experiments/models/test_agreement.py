@@ -15,7 +15,8 @@ from draftproof.experiments.models.validate.agreement import (
     pearson,
     table_chi_square,
 )
-from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
+from draftproof.experiments.models.validate.cells import Effort
+from draftproof.simulator import BlockLaw, Delayed, TableProcess
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_at
 from draftproof.verifiers import make
@@ -120,11 +121,13 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
     assert not found.agrees(1)
 
 
+def test_the_error_of_a_mean_over_roots_is_that_within_roots() -> None:
+    prediction = predict(make("naive"), [tables(3, 2, 0), tables(3, 2, 1)], Delayed(1, 0, 2))
+    first, second = (float(law.variance) for law in prediction.laws)
+    found = compare(prediction, [drawn(law, 50, np.random.default_rng(0)) for law in prediction.laws])
+    assert found.standard_error == pytest.approx(np.sqrt((first + second) / 4 / 50))
+
+
 def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
-    prediction = Expected.of_laws([block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2), "float64")])
-    needed = int(np.ceil(prediction.variance / 0.02**2))
-    assert prediction.standard_error(needed) <= 0.02 < prediction.standard_error(needed - 1)
-
-
-def _processes(pair: Case) -> tuple[TableProcess, TableProcess]:
-    return pair.target, pair.draft
+    needed = Effort(goal=0.02, least=1).runs(0.5, 1)
+    assert np.sqrt(0.5 / needed) <= 0.02 < np.sqrt(0.5 / (needed - 1))
