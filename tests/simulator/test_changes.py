@@ -258,9 +258,9 @@ def test_a_scheme_is_refused_by_its_own_name(name):
     liar = LIARS[name]()
     scheme = type("Drafting", (Pair,), {"lies": type(liar).lies})()
     vars(scheme).update(vars(liar))
-    for judge, pair in ((draftproof.check, [(P, Q)]), (draftproof.compare, [P, Q])):
+    for judge in (draftproof.check, draftproof.compare):
         with pytest.raises(InvalidInput, match=r"scheme Drafting: .*draw must be a function"):
-            judge("naive", *pair, UserScheme(scheme))
+            judge("naive", (P, Q), UserScheme(scheme))
 
 
 def test_an_installed_verifier_is_user_code(tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def test_every_world_and_scheme_has_a_row_and_its_certificate(draftproof):
         world = f"family:perturbed,s=1,seeds={row['source']['seed']}"
         scheme = row["scheme"].replace("(", ":").strip(")").replace(" ", "")
         assert row_of(draftproof, "--world", world, "--scheme", scheme)["lower"] == row["lower"]
-        proved = draftproof("verify", root["certificate"], "--json").json
+        proved = draftproof("verify", root["certificate"], "--json").row
         assert (proved["lower"], proved["upper"]) == (row["lower"], row["upper"])
     assert found["files"] == ["b-1.json", "b-2.json", "b-3.json", "b-4.json"]
     assert len(Path("b.csv").read_text().splitlines()) == 5

@@ -321,7 +321,7 @@ def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
     assert draftproof("report", "other.json").code == 2
     (tmp_path / "empty.db").touch()
     ran = draftproof("report", "empty.db")
-    assert (ran.code, "empty.db has no rows; draftproof sweep" in ran.err) == (2, True)
+    assert (ran.code, "empty.db has no rows that a report shows; draftproof compare" in ran.err) == (2, True)
 
 
 def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):

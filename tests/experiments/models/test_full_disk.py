@@ -42,7 +42,9 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_recipe: Recipe, tmp_pat
     assert make_pair(recipe, tmp_path / "pair", CPU)[1] is False
 
 
-@pytest.mark.parametrize("kind", ["specblock", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[:-1])])
+@pytest.mark.parametrize(
+    "kind", ["specblock", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in [*HEADS][:-1])]
+)
 def test_a_full_disk_leaves_no_part_of_a_head(tiny_pair: Pair, tiny_recipe: Recipe, tmp_path: Path, kind: str) -> None:
     before, asked = resource.getrlimit(resource.RLIMIT_FSIZE), (kind, 1, 0, tmp_path / "head", lambda _: None)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, before[1]))

@@ -195,13 +195,6 @@ def test_options_that_contradict_are_refused(
     assert (ran.code, said in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize("option", [("--prompts", "p.jsonl"), ("--bos", "no"), ("--context", 3)])
-def test_prompts_are_for_models(draftproof: Callable[..., Any], option: tuple[object, ...]) -> None:
-    file_of({"text": "the"}, name="p.jsonl")
-    ran = draftproof("compare", "naive", *option)
-    assert (ran.code, f"{option[0]} is for models; add --pair, or --target and --draft" in ran.err) == (2, True)
-
-
 def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, ...]) -> None:
     path = file_of({"text": "the state"})
     opened = load_wanted(PairRequest(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
