@@ -17,12 +17,11 @@ TRUNCATED_ENTRIES = 60_000
 
 
 class Contexts:
-    """contexts: of equal weight, each of at least one token."""
+    """contexts: of equal weight, each of at least one token. Work that a time limit ends leaves nothing behind."""
 
     def __init__(self, pair: Pair, warp: Sampling, contexts: Sequence[Context]) -> None:
         self.pair, self.warp, self.contexts = pair, warp, tuple(contexts)
-        self._cases: dict[bool, list[Case]] = {True: [], False: []}
-        self._depth = {True: -1, False: -1}
+        self._cases: dict[bool, tuple[int, list[Case]]] = {}
         self._truncated: dict[int, list[Truncated]] = {}
         self._rows: dict[int, list[RootRows]] = {}
 
@@ -35,13 +34,13 @@ class Contexts:
         A verifier that goes from the top down accepts the same depths without leaf rows. progress: called with 1 after
         each context.
         """
-        if depth > self._depth[leaf_rows]:
-            self._cases[leaf_rows] = []
+        if leaf_rows not in self._cases or depth > self._cases[leaf_rows][0]:
+            cases = []
             for context in self.contexts:
-                self._cases[leaf_rows].append(root_case(self.pair, self.warp, context, depth, leaf_rows))
+                cases.append(root_case(self.pair, self.warp, context, depth, leaf_rows))
                 progress(1)
-            self._depth[leaf_rows] = depth
-        return self._cases[leaf_rows]
+            self._cases[leaf_rows] = depth, cases
+        return self._cases[leaf_rows][1]
 
     def truncated(self, depth: int) -> list[Truncated]:
         """Tables of the most probable tokens; empty where all tokens fit, or not even one does."""

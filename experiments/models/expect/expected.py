@@ -81,7 +81,7 @@ VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
 #: What `model choose` computes exactly; it samples nothing.
 CHOOSE_BUDGET = Budget(10_000, 0, seconds=None)
 #: The budgets of a label of a selector, and of a block of a policy.
-LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
+LABEL_BUDGET, POLICY_BUDGET = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ class RootRows:
 
     def __init__(self, read: Callable[[str, Any], Any], vocab_size: int, entries: int) -> None:
         self._read, self._size, self._entries = read, vocab_size, entries
-        self._contexts: list[Any] = [np.zeros((1, 0), dtype=np.int64)]
-        self._from: list[tuple[Any, Any]] = []
-        self._rows: list[tuple[Any, Any]] = []
+        #: By depth the places and tokens that contexts come from, the contexts, and their rows of both models.
+        self._levels: list[tuple[tuple[Any, Any], Any, tuple[Any, Any]]] = []
 
     @classmethod
     def of(cls, pair: Pair, warp: Sampling, root: Context, entries: int) -> RootRows:
@@ -52,23 +51,24 @@ class RootRows:
 
     def level(self, depth: int) -> tuple[Any, Any]:
         """`p` and `q` at the contexts of this depth, each of shape `(n, V)`."""
-        while len(self._rows) <= depth:
-            places, tokens = np.nonzero(self._rows[-1][1] > 0) if self._rows else ((), ())
-            count = len(places) if self._rows else 1
+        while len(self._levels) <= depth:
+            places, tokens = np.nonzero(self._levels[-1][2][1] > 0) if self._levels else ((), ())
+            count = len(places) if self._levels else 1
             if count > MOST_CONTEXTS or count * self._size > self._entries:
                 raise TooLarge(
                     f"{count:,} contexts: rows of more than {MOST_CONTEXTS:,} or of more than {self._entries:,} numbers"
                 )
-            if self._rows:
-                self._from.append((places, tokens))
-                self._contexts.append(np.column_stack([self._contexts[-1][places], tokens]))
-            self._rows.append((self._read("target", self._contexts[-1]), self._read("draft", self._contexts[-1])))
-        return self._rows[depth]
+            contexts = np.zeros((1, 0), dtype=np.int64)
+            if self._levels:
+                contexts = np.column_stack([self._levels[-1][1][places], tokens])
+            rows = self._read("target", contexts), self._read("draft", contexts)
+            self._levels.append(((places, tokens), contexts, rows))
+        return self._levels[depth][2]
 
     def below(self, depth: int, masses: Any) -> Any:
         """Masses of next tokens after contexts of this depth, shape `(n, V)`, as masses of the contexts one deeper."""
         self.level(depth + 1)
-        return masses[self._from[depth]]
+        return masses[self._levels[depth + 1][0]]
 
 
 def summable(verifier: Verifier, scheme: DraftScheme) -> bool:

@@ -18,7 +18,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
+from draftproof.experiments.models.expect.expected import LABEL_BUDGET, deepest, labels
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
@@ -87,7 +87,7 @@ def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str
             remark("times of passes")
             times = measured_times(pair, 2 * CONTEXT_TOKENS, plan.actions)
         if exact is None:
-            exact = LABELS.exact(plan.verifier.verifier, pair.vocab_size, deepest(plan.actions))
+            exact = LABEL_BUDGET.exact(plan.verifier.verifier, pair.vocab_size, deepest(plan.actions))
         return _trained(opened, folder, replace(plan, exact=exact), times, kept)
 
 

@@ -26,7 +26,7 @@ from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.expected import POLICY, expected
+from draftproof.experiments.models.expect.expected import POLICY_BUDGET, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
@@ -84,7 +84,9 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[PolicyBlock]) -> 
         for decision in decisions:
             contexts = Contexts(setting.pair, setting.warp, [decision.context])
             generator = np.random.default_rng([setting.seed, *decision.context[-64:]])
-            predictions.append(expected(run.named.verifier, run.actions[decision.action], contexts, POLICY, generator))
+            predictions.append(
+                expected(run.named.verifier, run.actions[decision.action], contexts, POLICY_BUDGET, generator)
+            )
             tick(1)
     found = agreement(predictions, [[decision.block] for decision in decisions])
     fields: dict[str, Any] = {

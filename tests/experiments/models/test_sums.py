@@ -145,3 +145,31 @@ def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
     (tree,) = trees.roots(trees.drawn(scheme, 1, SamplingCoin(generator)))
     assert not evaluates_by_depth(make("path_transport"), scheme)
     assert 1 <= sum(reaches_on_tree(make("path_transport"), scheme, tree, generator)) <= 3
+
+
+def test_work_that_is_interrupted_leaves_no_half_of_it(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Contexts(exact_pair, Sampling(), [ROOT, ROOT[:2]])
+    broken = Contexts(exact_pair, Sampling(), [ROOT, ROOT[:2]])
+    for done in (whole, broken):
+        assert len(done.cases(1)) == 2
+        done.rows(10**6)[0].level(0)
+    count, right = 0, Pair.sampled
+
+    def late(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count > 3:
+            raise TooLarge("too long")
+        return right(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pair, "sampled", late)
+        for work in (lambda: broken.cases(2), lambda: broken.rows(10**6)[0].level(1)):
+            with pytest.raises(TooLarge, match="too long"):
+                work()
+            count = 3
+    scheme, budget = Delayed(1, 0, 2), Budget(0, 0)
+    for name in ("naive", "block"):
+        means = [expected(make(name), scheme, each, budget, np.random.default_rng(0)).mean for each in (whole, broken)]
+        assert means[0] == means[1]
+    assert [case.target.depth for case in broken.cases(1)] == [1, 1]
