@@ -181,16 +181,12 @@ def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
     return Fraction(lower), Fraction(upper)
 
 
-def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme, files: Sequence[str]) -> dict[str, Any]:
-    """The bounds as JSON. `optimum` repeats `lower`, which a lossless verifier attains; none exceeds `upper`.
+def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme) -> dict[str, Any]:
+    """The bounds as a row. `optimum` repeats `lower`, which a lossless verifier attains; none exceeds `upper`.
 
-    cut: whether rows are approximations (`Case.above`); the bounds are then about the true rows. files: of the
-    certificates, root by root; after them, where rows are cut, those of the upper bounds.
+    cut: whether rows are approximations (`Case.above`); the bounds are then about the true rows.
     """
     lower, upper = average(bounds)
-    count = len(bounds)
-    padded = [*files, *[None] * (2 * count - len(files))]
-    first, second = padded[:count], padded[count:]
     return {
         "scheme": scheme.as_dict(),
         **number_fields("optimum", lower),
@@ -198,25 +194,6 @@ def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme, files: Sequence[s
         **number_fields("upper", upper),
         **number_fields("gap", upper - lower),
         "cut": any(bound.above for bound in bounds),
-        "certificate": files[0] if count == 1 and files else None,
         "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
         "seconds": round(sum(bound.seconds for bound in bounds), 3),
-        "roots": [
-            {
-                "root": bound.root.name,
-                **number_fields("weight", bound.root.weight),
-                **number_fields("lower", bound.lower),
-                **number_fields("upper", bound.upper),
-                **number_fields("gap", bound.upper - bound.lower),
-                **number_fields("solver_gap", bound.solver_gap),
-                "orders": len(bound.found.plan.weights),
-                "method": bound.found.method,
-                "timed_out": bound.found.timed_out,
-                "seconds": round(bound.seconds, 3),
-                "history": [list(point) for point in bound.found.history],
-                "certificate": file,
-                **({"certificate_above": above} if bound.above else {}),
-            }
-            for bound, file, above in zip(bounds, first, second, strict=True)
-        ],
     }

@@ -55,8 +55,7 @@ class RowBuilder:
 
     def _optimum(self, cell: Cell) -> dict[str, Any]:
         bounds = [bound_root(root, cell.scheme, GOAL) for root in bound_roots(self._world, cell.scheme)]
-        fields = bound_fields(bounds, cell.scheme, ())
-        return {"kind": "bound", **{name: value for name, value in fields.items() if name != "roots"}}
+        return {"kind": "bound", **bound_fields(bounds, cell.scheme)}
 
     def _law(self, cell: Cell, named: NamedVerifier) -> dict[str, Any]:
         """The exact law at every root, checked for losslessness, and its weighted average."""
