@@ -81,7 +81,7 @@ def unfolded(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value.get("hypotheses"), list):
         value = {**value, "hypotheses": [{"bug": bug["name"]} for bug in value["hypotheses"]]}
     rows = value.get("rows")
-    if "title" not in value or not rows:
+    if "title" not in value or not isinstance(rows, list) or not rows:
         return value
     names = [key for key, each in value.items() if isinstance(each, list) and key not in ("rows", "notes", "files")]
     if len(rows) == 1:

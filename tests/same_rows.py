@@ -63,6 +63,7 @@ def by_context(known, actions):
 '''
 
 THEIRS = """
+import math
 import random
 
 def pick(row):
@@ -116,11 +117,15 @@ WORLDS = """
 verifiers = ["naive", "block", "traversal", "layer_transport", "spectr"]
 arithmetic = "rational"
 optimum = true
-world = ["family:perturbed,s=1,vocab=2..3,seeds=0..2,denominator=20", "models:pair"]
+world = "family:perturbed,s=1,vocab=2..3,seeds=0..2,denominator=20"
 sampling = "temperature=.5"
 scheme = ["delayed:K=1..2,L2=1..2", "dyspec:nodes=3"]
 max_nodes = 3
 """
+#: The same questions about another world, whose tokens are not sampled.
+PAIR = WORLDS.replace('"family:perturbed,s=1,vocab=2..3,seeds=0..2,denominator=20"', '"models:pair"').replace(
+    'sampling = "temperature=.5"\n', ""
+)
 
 INSTANCE = """
 {"vocab_size": 2, "depth": 1,
@@ -128,7 +133,14 @@ INSTANCE = """
  "draft": {"": ["2/3", "1/3"]}}
 """
 
-FILES = {"mine.py": MINE, "theirs.py": THEIRS, "tensors.py": TENSORS, "worlds.toml": WORLDS, "world.json": INSTANCE}
+FILES = {
+    "mine.py": MINE,
+    "theirs.py": THEIRS,
+    "tensors.py": TENSORS,
+    "worlds.toml": WORLDS,
+    "pair.toml": PAIR,
+    "world.json": INSTANCE,
+}
 
 _COST = "--cost draft=1,branch=.1,target=10,node=.1"
 
@@ -185,6 +197,7 @@ COMMANDS = {
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
     "gallery": "list gallery",
     "compare worlds": "compare worlds.toml --resume worlds.db --jobs 2 -o rows.csv",
+    "compare pairs": "compare pair.toml --resume worlds.db --jobs 2",
     "report": "report worlds.db compared.db -o report.html",
     "train-head": "model train --kind eagle --pair pair --steps 10 --device cpu",
     "train-selector": f"model train --kind selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST}"
