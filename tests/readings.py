@@ -17,7 +17,11 @@ RENAMED = {
     "depths": "compare by depth",
     "sweep": "compare worlds",
 }
-NAMES = {"witness.instance": "instance"}
+NAMES = {
+    "witness.instance": "instance",
+    "hyperparameters.spread": "hyperparameters.entropy_bonus",
+    "grid.spread": "grid.entropy_bonus",
+}
 #: Fields that hold a verdict, and how words of it begin that say lossless or not; other words stay words.
 VERDICTS = ("verdict", "status", "lossless")
 LOSSLESS = {"lossless": True, "proved": True, "lossy": False, "refuted": False, "witness": False}
