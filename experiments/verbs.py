@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import typer
 
 from draftproof.experiments.result import Interrupted, Result, format_of
-from draftproof.experiments.shared.output import check_files, parts
+from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import console_for
 
 Verb: TypeAlias = Callable[..., Result]
@@ -45,7 +45,7 @@ def command(verb: Verb) -> Callable[..., int]:
     def run(**values: Any) -> int:
         output, to_stdout, _ = values.pop("output") or [], values.pop("json"), values.pop("help_all")
         for place, path in enumerate(output):
-            check_files([*parts(list(values.values())), *output[:place]], {"-o": path})
+            check_files([*values.values(), *output[:place]], {"-o": path})
             format_of(path)
         places = [values.pop(name) for name in arguments]
         try:

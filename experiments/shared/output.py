@@ -39,12 +39,14 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         ) from None
 
 
-def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None]) -> None:
-    """Checks the files of a command before its work. outputs: path by flag.
+def check_files(inputs: Any, outputs: Mapping[str, str | None]) -> None:
+    """Checks the files of a command before its work.
 
-    Raises `InvalidInput` for a path that cannot be written, and for one that is an input or another output as well.
+    inputs: texts that may name files that are read, as `FILE.py:NAME` or `text:FILE,vocab=4`, and lists of them.
+    outputs: path by flag. Raises `InvalidInput` for a path that cannot be written, and for one that is an input or
+    another output as well.
     """
-    taken = {os.path.realpath(path): path for path in inputs if path is not None}
+    taken = {os.path.realpath(path): path for path in _parts(inputs)}
     for flag, path in outputs.items():
         if path is None or (path == "-" and flag == "--json"):
             continue
@@ -59,11 +61,11 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
         taken[resolved] = f"{flag} {path}"
 
 
-def parts(values: Any) -> list[str]:
-    """The texts among values, and in lists of them, and every part of these that may name a file that is read."""
+def _parts(values: Any) -> list[str]:
+    """The texts among values, and in lists of them, and every part of these that may name a file."""
     if isinstance(values, str):
         return [part for part in (values, *re.split("[:,=]", values)) if part and "\0" not in part]
-    return [part for value in values for part in parts(value)] if isinstance(values, list) else []
+    return [part for value in values for part in _parts(value)] if isinstance(values, (list, tuple)) else []
 
 
 def write_json(target: str | None, fields: Any) -> None:

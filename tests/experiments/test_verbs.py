@@ -5,6 +5,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from inspect import signature
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -152,3 +153,27 @@ def test_a_shell_gets_completions(words, offered) -> None:
     program = "import os, sys; os.environ.update({}); from draftproof import main; main()"
     ran = subprocess.run([sys.executable, "-c", program.format(env)], capture_output=True, text=True, check=False)
     assert ran.stdout.split() == [offered]
+
+
+MINE = 'from draftproof.verifiers import make\n\nMine = make("naive_from_target")\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        (("check", "mine.py:Mine"), "--witness"),
+        (("compare", "mine.py:Mine"), "--plot"),
+        (("compare", "naive", "--scheme", "mine.py:Mine"), "--plot"),
+        (("bound", "mine.py:Mine", "--bias", "0"), "--plot"),
+        (("prove", "mine.py:Mine"), "--certificate"),
+        (("audit", "mine.py:Mine"), "--witness"),
+        (("compare", "naive", "--world", "file:mine.py"), "--plot"),
+        (("check", "naive", "--world", "text:mine.py", "--world", "family:dirichlet"), "--witness"),
+    ],
+)
+def test_no_file_that_is_read_is_written(draftproof, line, flag) -> None:
+    Path("mine.py").write_text(MINE)
+    ran = draftproof(*line, flag, "mine.py")
+    assert ran.code == 2
+    assert "mine.py; give every file its own name" in ran.err
+    assert Path("mine.py").read_text() == MINE

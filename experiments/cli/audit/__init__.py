@@ -128,7 +128,7 @@ def audit(
     from draftproof.experiments.cli.audit.work import run_audit
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
-    check_files([world] if isinstance(world, str) else [], {"witness": witness})
+    check_files([function, world], {"witness": witness})
     chain = Sampling.parse(processing or "", "processing")
     chain.assert_row_wise()
     options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}

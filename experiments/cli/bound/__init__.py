@@ -8,7 +8,7 @@ from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
 from draftproof.experiments.result import Result
-from draftproof.experiments.shared.output import check_files, parts
+from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
 
@@ -69,7 +69,7 @@ def bound(
     check_measure(measure, certificate, plot, seconds)
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
-    files = Files(certificate, plot, parts([world, scheme]))
+    files = Files(certificate, plot, [verifiers, world, scheme])
     check_files(files.inputs, {"certificate": certificate, "plot": plot})
     lengths = {"K": K, "L1": L1, "L2": L2}
     if scheme is None and any(value is not None for value in lengths.values()):

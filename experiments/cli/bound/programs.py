@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from draftproof.experiments.inputs.worlds import GridWorld, World
 from draftproof.experiments.result import Column
@@ -70,7 +71,7 @@ class Files:
 
     certificate: str | None
     plot: str | None
-    inputs: Sequence[str]
+    inputs: Sequence[Any]
 
     def certificates(self, programs: Sequence[Programs]) -> list[tuple[str | None, str | None]]:
         """For each root the file of its certificate, and for one of a cut vocabulary that of its upper bound, `-above`.

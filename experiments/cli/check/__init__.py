@@ -79,7 +79,7 @@ def check(
     from draftproof.experiments.inputs.options import choose_settings
 
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
-    check_files([text] if isinstance(text, str) else [], {"witness": witness})
+    check_files([verifiers, world, scheme], {"witness": witness})
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
     lengths = {"K": K, "L1": L1, "L2": L2}

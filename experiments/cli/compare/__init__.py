@@ -109,7 +109,7 @@ def compare(
         check_files([file], {"resume": resume, "plot": plot})
         given = merged(given, file, compare)
         return compare(given.pop("verifiers"), **given)
-    check_files(_texts(world), {"resume": resume, "plot": plot})
+    check_files([verifiers, world, scheme, policy, cost], {"resume": resume, "plot": plot})
     sides = set(by.split(",")) if by else set()
     if not sides <= {"depth", "root"}:
         raise InvalidInput(f"by {by}: give depth, root or depth,root")
