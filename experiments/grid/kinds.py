@@ -109,7 +109,8 @@ def source(value: Any) -> bool:
     if "family" in value:
         parameters = {key: each for key, each in value.items() if key not in SAMPLINGS}
         return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and sampled
-    orders = {"target_order": count, "draft_order": count, "text": text, "root": text}
+    after = {"root": text} if "root" in value else {"roots": count}
+    orders = {"target_order": count, "draft_order": count, "text": text, **after}
     tokens = {"vocab_size": count, "roots": many(many(count)), "warp": _SAMPLING}
     wanted = {**_SIZES, **orders} if "text" in value else tokens if "pair" in value else {}
     return fields(wanted)(value) and sampled

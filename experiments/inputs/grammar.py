@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
 from draftproof.simulator.drafts import LARGEST
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -30,6 +32,11 @@ def expand(text: str) -> list[str]:
         ends = [f"{number}{rest}" for number, rest in zip(numbers, parts[3::3], strict=True)]
         made.append(parts[0] + "".join(ends))
     return made
+
+
+def once(given: Iterable[Any]) -> list[Any]:
+    """Texts and objects without those that are given again."""
+    return list({each if isinstance(each, str) else id(each): each for each in given}.values())
 
 
 def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:

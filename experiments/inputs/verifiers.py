@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from draftproof import verifiers
-from draftproof.experiments.inputs.grammar import parse_assignments
+from draftproof.experiments.inputs.grammar import once, parse_assignments
 from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
@@ -300,9 +300,9 @@ def as_verifier(verifier: Any) -> NamedVerifier:
 
 
 def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
-    """Verifiers from one argument of `as_verifier`, or several."""
+    """Verifiers from one argument of `as_verifier`, or several, each once."""
     several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
-    named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
+    named = [as_verifier(verifier) for verifier in (once(verifiers) if several else [verifiers])]
     if not named:
         raise InvalidInput("no verifier is given; name one, such as 'traversal'")
     return named

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.experiments.inputs.grammar import expand, parse_assignments
+from draftproof.experiments.inputs.grammar import expand, once, parse_assignments
 from draftproof.experiments.inputs.processes import as_pair, as_process
 from draftproof.experiments.inputs.strings import StringsWorld, strings_world
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
@@ -57,8 +57,10 @@ def find_worlds(
 
 
 def single_worlds(worlds: Worlds) -> list[Any]:
-    """What each of several worlds is given as: ranges and lists of files taken apart; raises `InvalidInput`."""
-    return [single for each in _listed(worlds) for single in (_single_texts(each) if isinstance(each, str) else [each])]
+    """What each of several worlds is given as, once: ranges and lists of files taken apart; raises `InvalidInput`."""
+    return once(
+        single for each in _listed(worlds) for single in (_single_texts(each) if isinstance(each, str) else [each])
+    )
 
 
 def _listed(worlds: Worlds) -> Iterable[Any]:

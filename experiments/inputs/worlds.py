@@ -167,7 +167,7 @@ class TextWorld:
             "target_order": self.pair.target_order,
             "draft_order": self.pair.draft_order,
             "denominator": self.pair.denominator,
-            "root": self.root if self.root is not None else f"{self.count} most frequent",
+            **({"roots": self.count} if self.root is None else {"root": self.root}),
             **self.samplings.source,
         }
 

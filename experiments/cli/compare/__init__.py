@@ -13,6 +13,7 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import cut_short, duration
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.files import cut
 from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def compare(
     sides = set(by.split(",")) if by else set()
     if not sides <= {"depth", "root"}:
         raise InvalidInput(f"by {by}: give depth, root or depth,root")
-    policies = _texts(policy)
+    policies = _only_texts("policy", policy)
     made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
     first = made.places[0].world
     if steady_state and not all(isinstance(each.world, TextWorld) for each in made.places):
@@ -127,10 +128,10 @@ def compare(
     cells = made.cells()
     if not any(cell.verifier for cell in cells):
         raise InvalidInput(f"none of the verifiers is for {made.schemes[0]}; name others, or another scheme")
-    if plan:
-        return _planned(made, cells, Store(resume) if resume else {})
-    store = Store(resume, ("law", "bound", "failure"))
     needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
+    if plan:
+        return _planned(made, needed, Store(resume) if resume else {})
+    store = Store(resume, ("law", "bound", "failure"))
     _compute(made, needed, store, dask, resume)
     rows = views.table_rows(made, cells, store, costs)
     failures = [row["error"] for row in rows if row["kind"] == "failure"]
@@ -186,6 +187,15 @@ def _texts(given: Any) -> list[str]:
     return [each for each in _listed(given) if isinstance(each, str)]
 
 
+def _only_texts(name: str, given: Any) -> list[str]:
+    """One or several texts, each once; raises `InvalidInput` for anything else. name: of the parameter."""
+    listed = [] if given is None else _listed(given)
+    for each in listed:
+        if not isinstance(each, str):
+            raise InvalidInput(f"{name} {cut(repr(each))}: give a text, or several")
+    return list(dict.fromkeys(listed))
+
+
 def _folder(text: str | None) -> str | None:
     """The folder of a pair of models that a world names."""
     kind, _, rest = (text or "").partition(":")
@@ -199,7 +209,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     from draftproof.experiments.inputs.options import choose_settings
 
     worlds = single_worlds(USUAL if given["world"] is None else given["world"])
-    samplings: list[str | None] = list(dict.fromkeys(_texts(given["sampling"]))) or [None]
+    samplings: Sequence[str | None] = _only_texts("sampling", given["sampling"]) or [None]
     sampled = {name: given[name] for name in ("draft_sampling", "told")}
     others = tuple(
         word
@@ -238,7 +248,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     count = len(worlds) * len(samplings) * len(schemes) * len(plan.verifiers)
     if count > MOST_ROWS:
         raise InvalidInput(f"{count:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
-    _only_texts(given)
+    _refuse_objects(given)
     singles = [(each, sampling) for sampling in samplings for each in worlds]
     plan.places = [first, *(place(*single) for single in singles[1:])]
     return plan
@@ -253,7 +263,7 @@ def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:
     )
 
 
-def _only_texts(given: Mapping[str, Any]) -> None:
+def _refuse_objects(given: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` where objects of Python would have to be in a store or in other processes."""
     wanted = {"resume": given["resume"] is not None, "dask": given["dask"] is not None, "jobs": given["jobs"] > 1}
     for key in ("verifiers", "world", "scheme"):

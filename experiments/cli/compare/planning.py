@@ -71,8 +71,8 @@ class Place:
 
     @cached_property
     def kind(self) -> str:
-        """Worlds of one kind differ in seed and sampling only, so that their rows cost the same."""
-        return strong_id({key: value for key, value in self.identity.items() if key not in ("seed", "sampling")})
+        """Worlds of one kind differ in the seed only, so that their rows cost the same."""
+        return strong_id({key: value for key, value in self.identity.items() if key != "seed"})
 
 
 @dataclass(frozen=True)

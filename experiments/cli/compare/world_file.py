@@ -46,8 +46,10 @@ def read(path: str, verb: Callable[..., Any], allow_code: bool) -> dict[str, Any
             raise InvalidInput(f"{cut(path)}: unknown key {cut(repr(name))}; known: {', '.join(known)}")
         if not _fits(value, known[name]):
             raise InvalidInput(f"{cut(path)}: {name} = {cut(repr(value))} is of the wrong kind")
-        code = next((text for text in value if from_file(text)), None) if isinstance(value, list) else None
-        code = value if isinstance(value, str) and from_file(value) else code
+        texts = value if isinstance(value, list) else [str(value)]
+        if other := next((text for text in texts if name == "verifiers" and text.endswith(".toml")), None):
+            raise InvalidInput(f"{cut(path)}: {cut(other)} is another file of parameters; name the verifiers here")
+        code = next((text for text in texts if from_file(text)), None)
         if code is not None and not allow_code:
             raise InvalidInput(f"{cut(path)}: {cut(code)} is a Python file; it is run only with --allow-code")
     return fields

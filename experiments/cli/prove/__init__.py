@@ -75,7 +75,8 @@ def prove(
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
-    check_files([verifier, scheme, equals, dominates], {"certificate": certificate, "resume": resume, "witness": witness})
+    written = {"certificate": certificate, "resume": resume, "witness": witness}
+    check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
         raise InvalidInput("equals and dominates are theorems of their own; give one of them")
     kind, other = (DOMINATES, dominates) if equals is None else (EQUALS, equals)

@@ -115,6 +115,16 @@ def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_pa
     assert other[0]["strong_id"] not in {row["strong_id"] for row in first}
 
 
+def test_a_context_that_reads_as_a_number_of_roots_has_rows_of_its_own(draftproof):
+    def mean(world: str, *given: object) -> str:
+        ran = draftproof("compare", "specinfer", "--world", world, "--json", *given)
+        return ran.row["block_efficiency"]
+
+    one, all_of_them = "text:topics,root=8 most frequent", "text:topics,roots=8"
+    assert mean(one, "--resume", "rows.db") == mean(one)
+    assert mean(all_of_them, "--resume", "rows.db") == mean(all_of_them) != mean(one)
+
+
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
     monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
     given = ("compare", "naive", "ensemble:w=1/2", "--world", SMALL, "--arithmetic", "rational", "--json")

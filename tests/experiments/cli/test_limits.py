@@ -102,3 +102,11 @@ def test_stores_are_reported_up_to_a_size(draftproof):
     assert "allow larger files (draftproof --max-input MIB ..)" in ran.err
     assert draftproof("--max-input", 2, "report", "rows.db").code == 0
     draftproof("--max-input", 64, "list")
+
+
+@pytest.mark.parametrize("samplings", [("top_k=1", "temperature=1"), ("temperature=1", "top_k=1")])
+def test_a_limit_of_runs_is_about_each_sampling(draftproof, samplings):
+    given = ["compare", "khisti", "--world", "family:perturbed,vocab=4", "--engine", "enumerate", "--no-optimum"]
+    given += [word for text in samplings for word in ("--sampling", text)]
+    assert draftproof(*given, "--max-runs", 100).code == 2
+    assert draftproof(*given, "--most-runs", 100, "--json").row["sampling"] == "top_k=1"

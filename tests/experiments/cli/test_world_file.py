@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -208,3 +210,35 @@ def test_without_dask_or_a_scheduler_it_is_one_line(draftproof, small, monkeypat
     assert ran.code == 2
     assert "--dask needs dask and distributed" in ran.err
     assert json.dumps(ran.out) == '""'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('verifiers = ["small.toml"]', "small.toml is another file of parameters; name the verifiers here"),
+        ('verifiers = "block"\nsampling = 3', "sampling 3: give a text, or several"),
+        ('verifiers = "block"\npolicy = 3', "policy 3: give a text, or several"),
+    ],
+)
+def test_what_a_file_gives_is_never_passed_over(draftproof, text, words):
+    Path("small.toml").write_text(text)
+    ran = compared(draftproof, "small.toml")
+    assert (ran.code, words in ran.err) == (2, True)
+
+
+def test_what_is_given_twice_is_compared_once():
+    once = compare(["block", "naive"], world="family:dirichlet,seeds=0..1", K=1, L2=1)
+    twice = compare(
+        ["block", "naive", "block"], world=["family:dirichlet,seeds=0..1", "family:dirichlet,seeds=1"], K=1, L2=1
+    )
+    assert [row["strong_id"] for row in twice.rows] == [row["strong_id"] for row in once.rows]
+
+
+def test_a_plan_counts_the_rows_that_tables_by_depth_need(draftproof):
+    given = ("compare", "block", "--K", 2, "--L2", 2, "--no-optimum", "--by", "depth", "--resume", "rows.db", "--json")
+    planned = draftproof(*given, "--plan").row
+    assert draftproof(*given).code == 0
+    with closing(sqlite3.connect("rows.db")) as file:
+        [computed] = file.execute("select count(*) from rows").fetchone()
+    assert planned["rows"] == planned["missing"] == computed > 1
+    assert draftproof(*given, "--plan").row["missing"] == 0
