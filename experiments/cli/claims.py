@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from draftproof.experiments.inputs.options import check_jobs
 from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import counted
@@ -43,6 +44,7 @@ def claims(
     from draftproof.experiments.shared.progress import cut_short
 
     check_files((), {"resume": resume})
+    check_jobs(jobs)
     if not Path(folder).is_dir():
         raise InvalidInput(f"folder {folder} is not a folder; make it first")
     listed = [names] if isinstance(names, str) else names

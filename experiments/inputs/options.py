@@ -138,6 +138,12 @@ Told = Annotated[
 Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
 
 
+def check_jobs(jobs: int | None) -> None:
+    """Raise `InvalidInput` for a number of processes that is none."""
+    if jobs is not None and jobs < 1:
+        raise InvalidInput(f"jobs {jobs}: give at least 1")
+
+
 def choose_settings(
     arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
 ) -> Settings:

@@ -177,3 +177,9 @@ def test_no_file_that_is_read_is_written(draftproof, line, flag) -> None:
     assert ran.code == 2
     assert "mine.py; give every file its own name" in ran.err
     assert Path("mine.py").read_text() == MINE
+
+
+@pytest.mark.parametrize("line", [("compare", "naive"), ("prove", "naive"), ("claims",)])
+def test_no_work_is_done_by_no_process(draftproof, line) -> None:
+    ran = draftproof(*line, "--jobs", 0)
+    assert (ran.code, "jobs 0: give at least 1" in ran.err) == (2, True)

@@ -206,7 +206,7 @@ def _folder(text: str | None) -> str | None:
 def _plan(given: Mapping[str, Any]) -> Plan:
     """Worlds, verifiers, schemes and settings of a comparison; raises `InvalidInput`."""
     from draftproof.experiments.cli.compare.planning import Limits, Place, Plan
-    from draftproof.experiments.inputs.options import choose_settings
+    from draftproof.experiments.inputs.options import check_jobs, choose_settings
 
     worlds = single_worlds(USUAL if given["world"] is None else given["world"])
     samplings: Sequence[str | None] = _only_texts("sampling", given["sampling"]) or [None]
@@ -224,8 +224,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
             raise InvalidInput("a grid is for check, which judges each of its instances; compare averages over roots")
         return Place(world, each if isinstance(each, str) else None, sampling, others)
 
-    if given["jobs"] < 1:
-        raise InvalidInput(f"jobs {given['jobs']}: give at least 1")
+    check_jobs(given["jobs"])
     named = None if given["verifiers"] is None else as_verifiers(given["verifiers"])
     assert_distinct(named or ())
     first = place(worlds[0], samplings[0])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from draftproof.experiments.inputs.options import check_jobs
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier
 from draftproof.experiments.result import Result
@@ -75,6 +76,7 @@ def prove(
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
+    check_jobs(jobs)
     written = {"certificate": certificate, "resume": resume, "witness": witness}
     check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
@@ -86,7 +88,7 @@ def prove(
         raise InvalidInput(f"a theorem is about one scheme, not {len(schemes)}; take them one by one")
     numbers = (free,) if isinstance(free, str) else tuple(free or ())
     size = _size(vocab)
-    request = Request(as_verifier(verifier), size or 2, schemes[0], zeros, numbers, max_trees)
+    request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, numbers, max_trees)
     others = [] if relation is None else [replace(request, named=relation[1])]
     if any(each.nameless for each in (request, *others)):
         _refuse("an object of Python, which no file can name", {"certificate": certificate, "resume": resume})

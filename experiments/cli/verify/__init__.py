@@ -40,6 +40,9 @@ def verify(
     elif stated in theorems.KINDS:
         if instance is not None:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about all p and q; leave the instance out")
+        about = theorems.code_of(fields)
+        if foreign := [each for each in named if each not in about]:
+            raise InvalidInput(f"{cut(file)} is not about {foreign[0]}; leave it out")
         found = theorems.KINDS[stated](fields, named, max_trees)
     else:
         known = ", ".join(map(repr, [*bounds.KINDS, *theorems.KINDS]))

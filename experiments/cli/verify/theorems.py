@@ -91,6 +91,12 @@ KINDS: dict[str, Callable[[dict[str, Any], Sequence[str], int], dict[str, Any]]]
 }
 
 
+def code_of(fields: dict[str, Any]) -> list[Any]:
+    """The code of files that a theorem is about, as `FILE.py:NAME`."""
+    stated = [(fields.get(about), key) for about, key in (("verifier", "spec"), ("other", "spec"), ("scheme", "file"))]
+    return [each.get(key) for each, key in stated if isinstance(each, dict)]
+
+
 def _request(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> Request:
     """The theorem that a certificate is about; raises `InvalidInput` for what is none."""
     size, zeros, free = (fields.get(key) for key in ("vocab_size", "zeros", "free"))
