@@ -80,7 +80,7 @@ def _read(docstring: str) -> tuple[str, dict[str, tuple[str, bool]]]:
         for entry in re.split(r"^    (?=\w)", body, flags=re.MULTILINE)[1:]:
             name, _, words = entry.partition(":")
             documented[name] = " ".join(words.split()), title == _SELDOM
-    return about.strip(), documented
+    return "\n\n".join(" ".join(each.split()) for each in about.strip().split("\n\n")), documented
 
 
 def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:

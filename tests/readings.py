@@ -16,6 +16,12 @@ RENAMED = {
     "precision": "check in low precision",
     "depths": "compare by depth",
     "sweep": "compare worlds",
+    "compare layer_transport traversal --text topics --vocab 4 --K 2 --L1 0 --L2 2": (
+        "compare layer_transport traversal --world text:topics,vocab=4 --K 2 --L1 0 --L2 2"
+    ),
+    "compare layer_transport traversal --text topics --vocab 4 --K 2 --L1 0 --L2 2 --scheme stratified": (
+        "compare layer_transport traversal --world text:topics,vocab=4 --K 2 --L1 0 --L2 2 --scheme stratified"
+    ),
 }
 NAMES = {
     "witness.instance": "instance",

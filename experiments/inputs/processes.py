@@ -92,8 +92,8 @@ def from_model(
         if size ** len(context) > MOST_CONTEXTS:
             raise TooLarge(
                 f"{name} has {size:,} tokens and {size ** len(context):,} contexts of length {len(context)}, more than "
-                f"{MOST_CONTEXTS:,}; take a shallower tree, or `draftproof compare --target --draft`, which keeps "
-                "the most probable tokens"
+                f"{MOST_CONTEXTS:,}; take a shallower tree, or the world models:target=PATH,draft=PATH, "
+                "which keeps the most probable tokens"
             )
         with torch.no_grad():
             logits = model(torch.tensor([[*tokens, *context]], device=getattr(model, "device", None))).logits[0, -1]

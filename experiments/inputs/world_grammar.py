@@ -238,7 +238,7 @@ def _models(
     if root is not None and prompts is not None:
         raise InvalidInput("root gives one context, prompts a file of them; give one of the two")
     if not name and target is None:
-        raise InvalidInput("models need a folder of train, as models:FOLDER, or models:target=PATH,draft=PATH")
+        raise InvalidInput("models need a folder of `model train`, as models:FOLDER, or models:target=PATH,draft=PATH")
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()

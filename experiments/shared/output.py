@@ -51,7 +51,7 @@ def check_files(inputs: Any, outputs: Mapping[str, str | None]) -> None:
         if path is None or (path == "-" and flag == "--json"):
             continue
         if path == "-":
-            raise InvalidInput(f"{flag} - is no file: give it a name; `-` is stdout for --json only")
+            raise InvalidInput(f"{flag} - is no file: give it a name; only --json writes to stdout")
         resolved = os.path.realpath(path)
         folder = Path(resolved).parent
         if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(resolved).is_dir():

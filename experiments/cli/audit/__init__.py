@@ -82,26 +82,26 @@ def audit(
 
     Args:
         function: FILE.py:FUNCTION, or an installed MODULE:FUNCTION.
-        world: p and q, as family:dirichlet,denominator=997,seeds=0..9 or pair.json; in place of default instances.
+        world: p and q, as family:dirichlet,seeds=0..9 or pair.json, in place of default instances.
         scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
         K: Branches of the scheme.
         L1: Length of its trunk.
         L2: Length of its branches.
-        lengths: Paths of these lengths: 2,1; in a batch one for each request.
-        cases: Only these default instances: context,zeros,..
-        also: Instances to add: masked (tokens of probability zero, as logits -inf).
         interface: How it is called: tree, chain, paths, posterior, coins, step, loop, transformers, vllm, vllm-v2,
             sglang, sglang-chain, eagle or tensorrt-llm.
-        library: Rows as lists of Python, of numpy or of torch (where it is not given, as the interface has them).
-        logits: Pass rows as natural logarithms.
         argument: Another argument, NAME=VALUE, or what the code reads, self.NAME=VALUE, global.NAME=VALUE.
         batch: Requests in one call.
-        processing: How the function itself processes rows, as temperature=.7,top_k=50.
-        boundary: Also try random numbers at the ends of their range.
-        tolerance: The largest bias that is lossless, an exact total variation; 1e-2 for an engine of 16 bits, or 0.
+        tolerance: The largest bias that passes: a total variation; 1e-2 for an engine of 16 bits.
         sample: Where no exact answer is possible: up to N calls with real random numbers; never a proof.
 
     Other Parameters:
+        library: Rows as lists of Python, of numpy or of torch (where it is not given, as the interface has them).
+        lengths: Paths of these lengths: 2,1; in a batch one for each request.
+        cases: Only these default instances: context,zeros,..
+        also: Instances to add: masked (tokens of probability zero, as logits -inf).
+        logits: Pass rows as natural logarithms.
+        processing: How the function itself processes rows, as temperature=.7,top_k=50.
+        boundary: Also try random numbers at the ends of their range.
         sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
         draft_sampling: How tokens are drawn from the draft, where otherwise.
         told: The q that the function is told: sampled, draft, target, or a sampling; in Python also a third process.

@@ -58,15 +58,15 @@ def prove(
         L2: Length of its branches.
         vocab: Vocabulary size V (2, with random points at V = 3, where none is given), or any: every size at once.
         zeros: Also for p and q with zero probabilities.
-        free: Prove it for every value of this parameter, every result of its `solver`, or all `weights`.
         equals: Prove that its block efficiency is that of this verifier (with vocab any: its law of verdicts).
         dominates: Prove that its block efficiency is never below that of this verifier (with vocab any: that every
             drafted prefix is kept at least as often).
-        every_length: With vocab any: prove what an induction needs for trees of every depth, too.
-        formula: Block efficiency and acceptance on each cell.
         certificate: File of the certificate; `verify` checks it.
 
     Other Parameters:
+        free: Prove it for every value of this parameter, every result of its `solver`, or all `weights`.
+        every_length: With vocab any: prove what an induction needs for trees of every depth, too.
+        formula: Block efficiency and acceptance on each cell.
         resume: Store of rows: a stored theorem, or step of one, is not proved again.
         witness: File of a refuting instance; where it is not given, a name made from the content.
         max_trees: Refuse shapes with more draft trees; with vocab any only for a witness.

@@ -1,4 +1,4 @@
-"""Checks of the certificates of `bound` and `frontier`: both bounds are recomputed in rationals, without a solver."""
+"""Checks of the certificates of `bound`, also with bias: both bounds are recomputed in rationals, without a solver."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

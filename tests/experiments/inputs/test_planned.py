@@ -3,7 +3,6 @@
 import pytest
 
 TREE = ("--K", 2, "--L1", 1, "--L2", 1)
-SHAPE = ("--family", "perturbed:s=1", *TREE)
 WORLD = ("--world", "family:perturbed,s=1", *TREE)
 
 
