@@ -175,6 +175,6 @@ def claim_named(name: str) -> Claim:
     known = {claim.id: claim for claim in ledger()}
     if name not in known:
         close = get_close_matches(name, known, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "draftproof claims lists them"
+        hint = f"did you mean {' or '.join(close)}?" if close else "their names are in experiments/claims/claims.toml"
         raise InvalidInput(f"there is no claim {name!r}; {hint}")
     return known[name]

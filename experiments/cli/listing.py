@@ -7,6 +7,7 @@ from typing import Any
 from draftproof import verifiers
 from draftproof.experiments.cli.compare.roots import AT_ROOTS
 from draftproof.experiments.inputs.schemes import default_spec
+from draftproof.experiments.inputs.world_grammar import world_keys
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -15,11 +16,14 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Card
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
-PROCESSES = {
-    "instance file": "explicit exact rows for every context (FILE.json)",
-    "text": "n-gram target and draft from a text (text:FILE,target_order=m,draft_order=n)",
-    "family": "synthetic random rows (family:NAME,seeds=S)",
-    "models": "the rows of two language models at roots of a text (models:FOLDER, or models:target=PATH,draft=PATH)",
+#: What p and q are in a world of each kind.
+WORLDS = {
+    "file": "FILE.json: exact rows for every context",
+    "text": "text:FILE, or text:topics, which comes along: n-gram models of a text, at its most frequent contexts",
+    "family": "family:NAME: random rows; the parameters of the family are keys, too",
+    "models": "models:FOLDER of `model train`, or models:target=PATH,draft=PATH: two language models",
+    "grid": "grid:denominator=D: every p and q in multiples of 1/D, for `check`",
+    "strings": "strings, or strings:FILE: target and draft have a tokenizer each",
 }
 
 
@@ -45,7 +49,9 @@ def catalogue_fields() -> dict[str, Any]:
         "policies": [
             {"name": name, "description": (choose.__doc__ or "").split("\n")[0]} for name, choose in AT_ROOTS.items()
         ],
-        "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
+        "worlds": [
+            {"name": name, "description": text, "keys": ", ".join(world_keys(name))} for name, text in WORLDS.items()
+        ],
         "families": [
             {"name": family.name, "description": family.title, "parameters": dict(family.parameters)}
             for family in FAMILIES.values()
@@ -101,7 +107,7 @@ _SHOWN = {
     "verifiers": ("verifier", "title", "from", "for", "status", "reads", "uses", "better_than"),
     "schemes": ("usual", "description", "verified_with"),
     "policies": ("name", "description"),
-    "processes": ("name", "description"),
+    "worlds": ("name", "description", "keys"),
     "families": ("name", "description", "defaults"),
     "bibliography": (),
 }
@@ -116,10 +122,10 @@ _HEADINGS = {
 
 
 def list_command(what: str | None = None, /) -> Result:
-    """List verifiers with their cards, draft schemes, policies, families and other sources of instances.
+    """List verifiers with their cards, draft schemes, policies, and worlds, which say where p and q come from.
 
     Args:
-        what: Only verifiers, schemes, policies, processes, families or bibliography; or gallery: functions of public
+        what: Only verifiers, schemes, policies, worlds, families or bibliography; or gallery: functions of public
             projects with the verdicts of their audits.
     """
     if what == "gallery":

@@ -126,13 +126,18 @@ def _parsed(text: str, samplings: Samplings) -> World:
     open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
     for key in assigned:
         if key not in parameters and not open_ended:
-            takes = ", ".join(each for each, about in parameters.items() if about.kind is Parameter.KEYWORD_ONLY)
-            raise InvalidInput(f"{cut(text)}: {key} has no meaning for {kind}; it takes {takes}")
+            raise InvalidInput(f"{cut(text)}: {key} has no meaning for {kind}; it takes {', '.join(world_keys(kind))}")
     if "denominator" not in assigned and kind == "grid":
         raise InvalidInput(f"{cut(text)} needs the denominator of all p and q; write grid:denominator=4,vocab=2")
     readers = {key: _READERS[key] if key in parameters else family_parameter for key in assigned}
     values = {key: readers[key](value, f"{key} in {text!r}") for key, value in assigned.items()}
     return make(name if named else "", samplings, **values)
+
+
+def world_keys(kind: str) -> list[str]:
+    """The keys that a world of this kind takes; of families without their parameters."""
+    made = KINDS[kind]
+    return [key for key, about in signature(made).parameters.items() if about.kind is Parameter.KEYWORD_ONLY]
 
 
 def _unknown(text: str, kind: str) -> str:

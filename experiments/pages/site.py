@@ -123,7 +123,7 @@ def _members(names: Iterable[str]) -> str:
 
 
 def schemes_page() -> str:
-    """Tables of draft schemes, sources of instances and publications, from the catalogue of `draftproof list`."""
+    """Tables of draft schemes, worlds and publications, from the catalogue of `draftproof list`."""
     fields = catalogue_fields()
     schemes = []
     for scheme in fields["schemes"]:
@@ -147,7 +147,7 @@ def schemes_page() -> str:
             "`--scheme` and the functions of `draftproof` take.",
             *schemes,
             "## Where instances come from",
-            _table(("source", "what it is"), [(item["name"], item["description"]) for item in fields["processes"]]),
+            _table(("world", "what it is", "keys"), [tuple(world.values()) for world in fields["worlds"]]),
             "## Families of random instances",
             _table(("family", "rows", "parameters"), families),
             "## Publications",

@@ -16,6 +16,7 @@ from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.result import Column, Table
 from draftproof.experiments.shared.output import short
 from draftproof.experiments.shared.progress import counted
+from draftproof.simulator.drafts import Delayed
 
 #: What people must know to read tables by group.
 GROUPS_NOTE = f"from, to: 95 % over prompts, where a group has at least {FEWEST}."
@@ -49,7 +50,7 @@ _LAW = (
 def columns_of(rows: Sequence[Row], *others: Column) -> list[Column]:
     """The columns that say whose row it is, and others. The world is named where there are several."""
     several = len({tuple(row[name] for name in _WHERE) for row in rows}) > 1
-    delayed = all(row["K"] is not None for row in rows)
+    delayed = all(isinstance(row["of"], Delayed) for row in rows)
     where = [Column(name, shown=several) for name in _WHERE]
     return [*where, Column("shape", title="K, L1, L2" if delayed else "scheme"), Column("verifier"), *others]
 

@@ -82,7 +82,7 @@ def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
     ("arguments", "words"),
     [
         (("gbv-at-least-blok",), "there is no claim 'gbv-at-least-blok'; did you mean gbv-at-least-block"),
-        (("nonsense",), "draftproof claims lists them"),
+        (("nonsense",), "experiments/claims/claims.toml"),
         (("actions", "--folder", "nowhere"), "folder nowhere is not a folder; make it first"),
     ],
 )

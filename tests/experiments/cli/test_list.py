@@ -1,6 +1,7 @@
 """`draftproof list`: everything comes from the cards."""
 
 from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.world_grammar import KINDS
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.verifiers import REGISTRY
 
@@ -26,6 +27,7 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
         assert card["lossless_for"] == (declaring if card["needs"] is not None else [])
     paired = {scheme["name"]: scheme["verified_with"] for scheme in fields["schemes"]}
     assert (paired["opt_tree"], paired["delayed"]) == ("nss", "")
+    assert {world["name"] for world in fields["worlds"]} == set(KINDS)
     shown = draftproof("list", "schemes").out
     assert "dyspec_threshold:value=1/4,depth=3,nodes=64" in shown
     assert "without_replacement" in shown
