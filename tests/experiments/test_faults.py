@@ -71,7 +71,6 @@ OUTPUTS = (
     *("-o", "--out"),
 )
 STORES = ("--resume",)
-SMALL = "--vocab 2 --K 1 --L2 1"
 WORLD = "--world family:dirichlet,vocab=2 --K 1 --L2 1"
 SHAPES = "--world family:dirichlet --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
 TABLES = "--plot a.png -o a.json"
@@ -562,15 +561,17 @@ def test_a_folder_that_cannot_be_written(case, tried, draftproof, monkeypatch, n
 UNASKED = {
     "list": 0,
     "check naive_from_target": 1,
-    "compare nss --vocab 2 --K 1..2 --jobs 1": 0,
-    "compare nss --vocab 2 --resume r": 2,
+    "compare nss --world family:dirichlet,vocab=2 --K 1..2 --jobs 1": 0,
+    "compare nss --world family:dirichlet,vocab=2 --resume r": 2,
     "bound": 0,
     "check naive --world conformance:instances=1 --scheme delayed": 0,
     "prove naive_from_target --K 1 --L2 1": 1,
 }
 
 
-@pytest.mark.parametrize("command", quick(UNASKED, ("check naive_from_target", "compare nss --vocab 2 --resume r")))
+@pytest.mark.parametrize(
+    "command", quick(UNASKED, ("check naive_from_target", "compare nss --world family:dirichlet,vocab=2 --resume r"))
+)
 def test_a_read_only_folder_to_work_in(tried, draftproof, monkeypatch, command):
     monkeypatch.chdir("/proc")
     ran = draftproof(*command.split())

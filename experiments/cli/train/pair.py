@@ -27,7 +27,7 @@ class RecipeOptions:
     ] = "letters"
     vocab: Annotated[
         int | None,
-        typer.Option("--vocab", "--vocab-size", help="Vocabulary size V (default 8, bpe 2048).", **_PAIR),
+        typer.Option("--vocab", help="Vocabulary size V (default 8, bpe 2048).", **_PAIR),
     ] = None
     seconds: Annotated[
         float | None,
