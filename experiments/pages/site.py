@@ -86,10 +86,19 @@ def _moved(link: str, folder: Path, here: str) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its options, from its help."""
+    """Every command with all of its options, from its help."""
     command = typer.main.get_command(program())
+    _show_options(command)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="draftproof", title="Commands")
     return text.replace("# `Commands`", "# Commands")
+
+
+def _show_options(command: Any) -> None:
+    """Show the options that only `--help-all` shows, of a command or of all in a group."""
+    for parameter in command.params:
+        parameter.hidden = False
+    for each in getattr(command, "commands", {}).values():
+        _show_options(each)
 
 
 def python_page() -> str:
