@@ -87,7 +87,8 @@ def scheme(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return False
     if "file" in value or value["name"] not in SCHEMES:
-        return all(map(text, value.values()))
+        given = value.get("parameters", {})
+        return named(text)(given) and all(text(each) for key, each in value.items() if key != "parameters")
     try:
         scheme_from_dict(value)
     except InvalidInput:

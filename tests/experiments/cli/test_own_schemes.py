@@ -163,3 +163,20 @@ def test_what_its_draw_raises_is_told_with_its_line(run, command):
     assert ran.code == 2
     assert "draw raised AttributeError" in said
     assert "mine.py line 20, in draw: `return [(coin.choose(draft.rows(())),)]`" in said
+
+
+def test_rows_on_a_scheme_with_parameters_are_kept_and_reused(draftproof, tmp_path):
+    def kept(k: int):
+        scheme = "from draftproof.simulator.drafts import Delayed\n\nMine = Delayed"
+        (tmp_path / "mine.py").write_text(f"{scheme}({k}, 0, 1)\n")
+        given = ("--world", "family:dirichlet,vocab=2", "--arithmetic", "rational", "--json")
+        return [
+            draftproof("compare", "specinfer", "--scheme", "mine.py:Mine", *given, *more).row
+            for more in ((), ("--resume", "rows.db"), ("--resume", "rows.db"))
+        ]
+
+    two, three = (kept(k) for k in (2, 3))
+    assert two[1]["seconds"] == two[2]["seconds"]
+    assert [row["block_efficiency"] for row in two] == [two[0]["block_efficiency"]] * 3
+    assert [row["block_efficiency"] for row in three] == [three[0]["block_efficiency"]] * 3
+    assert two[0]["block_efficiency"] != three[0]["block_efficiency"]
