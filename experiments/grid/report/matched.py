@@ -161,11 +161,16 @@ def matched(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def is_delayed(row: Mapping[str, Any]) -> bool:
+    """Whether it is about a delayed tree of the library; a scheme of a file can have the same name."""
+    return row["scheme"]["name"] == "delayed" and "file" not in row["scheme"]
+
+
 def comparisons(pairs: Sequence[WorldOnScheme], times: Sequence[str] = TIMES) -> Iterator[Comparison]:
     """Every term with its worlds, which all have the same verifiers."""
     models = [(spec, time_model(spec)) for spec in times]
     for size, group in _by(pairs, lambda pair: pair.row["source"].get("vocab_size")):
-        delayed = [pair for pair in group if pair.row["scheme"].get("name") == "delayed"]
+        delayed = [pair for pair in group if is_delayed(pair.row)]
         single = [pair for pair in delayed if pair.row["scheme"]["L1"] + pair.row["scheme"]["L2"] == 1]
         for name, some, of, amount in (
             (ACCEPTANCE, single, lambda pair: pair.row["scheme"]["K"], lambda _, efficiency: efficiency - 1),

@@ -26,6 +26,7 @@ from draftproof.experiments.grid.report.matched import (
     WorldOnScheme,
     by_shape,
     comparisons,
+    is_delayed,
     kind,
     matched,
     told_otherwise,
@@ -227,7 +228,7 @@ def _refuted(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
 
 def _delay(pairs: Sequence[WorldOnScheme]) -> dict[str, Any]:
     """The points of the figure of delays, means over worlds; `named` are the highlighted lines."""
-    groups = by_shape([pair for pair in pairs if pair.row["scheme"]["name"] == "delayed"])
+    groups = by_shape([pair for pair in pairs if is_delayed(pair.row)])
     most = max(map(len, groups.values()), default=0)
     rows = [
         {**group[0].row, **group[0].row["scheme"], "verifier": row["verifier"], "control": False, "lossless": True,

@@ -180,3 +180,4 @@ def test_rows_on_a_scheme_with_parameters_are_kept_and_reused(draftproof, tmp_pa
     assert [row["block_efficiency"] for row in two] == [two[0]["block_efficiency"]] * 3
     assert [row["block_efficiency"] for row in three] == [three[0]["block_efficiency"]] * 3
     assert two[0]["block_efficiency"] != three[0]["block_efficiency"]
+    assert draftproof("report", "rows.db", "-o", "page.html").code == 0
