@@ -56,11 +56,11 @@ class Column:
         """What stands above it."""
         return self.name.replace("_", " ") if self.title is None else self.title
 
-    def fields(self, value: Any) -> dict[str, Any]:
-        """The value for programs."""
-        if self.kind not in ("exact", "percent") or isinstance(value, (list, tuple)):
-            return {self.name: _plain(value)}
-        return number_fields(self.name, value)
+    def fields(self, values: Sequence[Any]) -> list[dict[str, Any]]:
+        """The values for programs, of all rows under the same names."""
+        if self.kind not in ("exact", "percent") or any(isinstance(value, (list, tuple)) for value in values):
+            return [{self.name: _plain(value)} for value in values]
+        return [number_fields(self.name, value) for value in values]
 
 
 def hidden(*names: str, kind: Kind = "text") -> list[Column]:
@@ -100,10 +100,10 @@ class Table:
 
     def fields(self) -> list[dict[str, Any]]:
         """The rows for programs: exact numbers as text and as a float."""
-        made = []
-        for row in self.rows:
-            cells = zip(self.columns, row, strict=True)
-            made.append({key: field for column, value in cells for key, field in column.fields(value).items()})
+        made: list[dict[str, Any]] = [{} for _ in self.rows]
+        for place, column in enumerate(self.columns):
+            for row, fields in zip(made, column.fields([row[place] for row in self.rows]), strict=True):
+                row.update(fields)
         return made
 
     def texts(self) -> tuple[list[Column], list[list[str]]]:

@@ -1,5 +1,6 @@
 """What all verbs share: results in every format, the grammar of worlds, commands made from functions."""
 
+import io
 import json
 import subprocess
 import sys
@@ -190,3 +191,11 @@ def test_no_file_that_is_read_is_written(draftproof, line, flag) -> None:
 def test_no_work_is_done_by_no_process(draftproof, line) -> None:
     ran = draftproof(*line, "--jobs", 0)
     assert (ran.code, "jobs 0: give at least 1" in ran.err) == (2, True)
+
+
+def test_a_row_without_numbers_has_the_columns_of_the_others() -> None:
+    table = Table([Column("masses", "exact"), Column("mean", "exact")], [[None, HALF], [[HALF, HALF], None]])
+    read = pd.read_csv(io.StringIO(table.csv()))
+    assert list(read.columns) == ["masses", "mean", "mean_float"] == list(table.fields()[0])
+    assert json.loads(read["masses"][1]) == [str(HALF)] * 2
+    assert list(read["mean"].fillna("")) == [str(HALF), ""]
