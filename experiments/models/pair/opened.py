@@ -65,11 +65,11 @@ class PairRequest:
         if self.draft is not None:
             parse_draft(self.draft)
         if self.target is not None and self.draft is None:
-            raise InvalidInput("--target is given without --draft; a pair needs both, or neither to train one")
+            raise InvalidInput("target is given without draft; a pair needs both, or neither to train one")
         if self.draft is not None and self.target is None and self.folder is None:
             raise InvalidInput("--draft is given without --target or --pair; a draft needs a model that it drafts for")
         if self.bos not in BOS:
-            raise InvalidInput(f"--bos {self.bos}: choose {', '.join(BOS)}")
+            raise InvalidInput(f"bos {self.bos}: choose {', '.join(BOS)}")
         if self.target is None:
             return
         if self.folder is not None:

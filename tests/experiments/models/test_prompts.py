@@ -171,7 +171,7 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
         contexts(replace(pair, vocab_size=8), {"text": "the<s>"})
     with pytest.raises(InvalidInput, match=r"--bos yes: target has no token for the beginning of a text"):
         with_bos(replace(pair, vocab_size=8), "yes")
-    with pytest.raises(InvalidInput, match=r"--bos maybe: choose auto, yes, no"):
+    with pytest.raises(InvalidInput, match=r"bos maybe: choose auto, yes, no"):
         PairRequest(bos="maybe")
 
 

@@ -244,7 +244,7 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
     ("arguments", "said"),
     [
         (("--target", "nowhere", "--draft", "nowhere"), "nowhere"),
-        (("--target", "a"), "--target is given without --draft"),
+        (("--target", "a"), "target is given without draft"),
         (("--draft", "a"), "--draft is given without --target or --pair"),
         (("--pair", "p", "--draft", "early"), "layers is missing; write early:layers=2"),
         (("--pair", "p", "--target", "a", "--draft", "b"), "--pair and --target both say which models"),
