@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.machinery
 import importlib.util
 import re
 import sys
+import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -234,14 +236,20 @@ def _plain(text: str) -> Any:
     return int(value) if value.denominator == 1 else value
 
 
+class _FromSource(importlib.machinery.SourceFileLoader):
+    """Compiles a file as it is now: compiled modules on disk pass for new where size and second of a change agree."""
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _imported(file: str, kind: str) -> Any:
     """The module of a file."""
     path = Path(file)
     if not path.is_file():
         raise InvalidInput(f"no file {file}; give your {kind} as FILE.py:NAME")
-    module_spec = importlib.util.spec_from_file_location(
-        f"draftproof_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}_{path.stem}", path
-    )
+    name = f"draftproof_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}_{path.stem}"
+    module_spec = importlib.util.spec_from_file_location(name, path, loader=_FromSource(name, str(path)))
     assert module_spec is not None
     assert module_spec.loader is not None
     module = importlib.util.module_from_spec(module_spec)

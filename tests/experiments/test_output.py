@@ -18,6 +18,7 @@ from draftproof.experiments.shared import progress
 from draftproof.experiments.shared.output import csv_cell, printable_json
 from draftproof.experiments.shared.progress import PlainConsole, bar, remark
 from draftproof.simulator import Card
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
 
@@ -118,7 +119,8 @@ NAMES = ["=cmd|' /C calc'!A0", "a|b`c*d_e<b>", r"\input{x} 50% & #1 ~^$_{", MARK
 
 def table() -> Table:
     """A comparison of verifiers with such names."""
-    return comparison([{**row(name), "world": "w", "sampling": None, "verdict": "PROVED"} for name in NAMES])
+    said = {"world": "w", "sampling": None, "verdict": "PROVED", "of": Delayed(2, 0, 1)}
+    return comparison([{**row(name), **said} for name in NAMES])
 
 
 def test_csv_of_a_comparison_computes_nothing():

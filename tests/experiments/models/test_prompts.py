@@ -180,7 +180,7 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
     [
         ({"prompts": "none.jsonl"}, (), "cannot read prompts none.jsonl: No such file or directory"),
         ({"prompts": "p.jsonl", "root": "the"}, (), "root gives one context, prompts a file of them"),
-        ({"prompts": "p.jsonl"}, ("--resume", "p.jsonl"), "p.jsonl is no store of rows"),
+        ({"prompts": "p.jsonl"}, ("--resume", "p.jsonl"), "p.jsonl is also p.jsonl; give every file its own name"),
     ],
 )
 def test_options_that_contradict_are_refused(
