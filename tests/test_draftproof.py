@@ -94,7 +94,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command], cwd=folder, env=path, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["verifiers", "simulator", "experiments"])
 def test_another_package_of_the_name_of_a_room_does_not_matter(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()

@@ -83,6 +83,7 @@ def test_json_without_a_bottom_is_one_line(draftproof, line, text):
     refused(draftproof, line, "deep.json")
 
 
+@pytest.mark.heavy
 def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
     """One process: an instance and a report with such names, a verifier, and a name that is not there."""
     (tmp_path / "é.json").write_text(json.dumps(GOOD))

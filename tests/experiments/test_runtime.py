@@ -205,7 +205,7 @@ def test_an_alarm_that_rings_where_python_drops_exceptions_rings_again(monkeypat
     assert not dropped
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("code", [130, 143])
 def test_a_process_that_a_signal_has_ended_does_not_abort_while_python_ends(code):
     text = f"""

@@ -25,6 +25,7 @@ from draftproof.experiments.pages.tutorial import NOTEBOOK, executed, written
 from draftproof.simulator.drafts import lossless_for
 
 
+@pytest.mark.heavy
 def test_the_tutorial_shows_what_its_code_gives() -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
     assert written(executed(json.loads(text))) == text, "run `python -m draftproof.experiments.pages tutorial`"

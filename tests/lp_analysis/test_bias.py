@@ -83,6 +83,7 @@ def test_for_one_path_no_smaller_number_bounds_the_price(L):
         assert own <= least + bias * L * (L + 1) / 2
 
 
+@pytest.mark.heavy
 def test_a_search_for_large_prices_stays_below_the_bound():
     best = []
     for scheme, V in ((Delayed(1, 0, 2), 2), (Delayed(1, 0, 3), 2), (Delayed(2, 0, 2), 2)):

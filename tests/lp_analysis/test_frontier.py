@@ -241,6 +241,7 @@ def test_points_without_time_have_the_bounds_of_those_before():
         assert found.upper <= first.upper + (found.bias - first.bias) * first.price + GAP
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "shape", [(2, Delayed(3, 0, 3)), (3, Delayed(2, 0, 2)), (2, Delayed(2, 1, 2)), (2, Delayed(2, 2, 1))]
 )

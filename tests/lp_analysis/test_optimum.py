@@ -61,7 +61,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     assert [row[0] for row in found.history] == sorted(row[0] for row in found.history)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("family", "shape"),
     [

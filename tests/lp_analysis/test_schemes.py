@@ -94,6 +94,7 @@ def random_prices(problem, seed):
     return [RATIONAL.vector(values) / RATIONAL.number(4) for values in levels]
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES))
 def test_the_price_bound_is_a_mean_over_trees(seed, case):
     problem = problem_of(*case, seed=seed % 5)
@@ -142,6 +143,7 @@ def test_chances_of_sets_are_sums_over_trees(V, scheme):
         assert probability(problem.trees.floats, some) == pytest.approx(float(as_python(wanted + RATIONAL.number(0))))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("V", "scheme"), SCHEMES, ids=str)
 @pytest.mark.parametrize("family", ["perturbed", "zeros"])
 def test_certificates_are_accepted(V, scheme, family):

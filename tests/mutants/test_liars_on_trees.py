@@ -139,7 +139,7 @@ def test_without_a_bug_the_base_passes() -> None:
     assert kinds_failed(SpecInferLiar()) == set()
 
 
-@pytest.mark.one_in(7, first=3)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("liar", "kinds"), CAUGHT, ids=lambda value: getattr(value, "__name__", ""))
 def test_liar_is_caught_by_exactly_the_checks_named_here(liar: type, kinds: set[str]) -> None:
     assert kinds_failed(liar()) == kinds

@@ -70,6 +70,7 @@ def test_its_bias_is_the_mean_of_what_its_drafts_spend(eps: Fraction) -> None:
     assert tight > (5 if eps < 1 else 0)
 
 
+@pytest.mark.heavy
 def test_no_node_is_reached_less_often_than_by_block() -> None:
     more = 0
     for instance, scheme in instances():

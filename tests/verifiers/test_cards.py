@@ -188,7 +188,7 @@ class _Path:
         return _Path(self._node.child(token))
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(32)
 @pytest.mark.parametrize("name", ON_ANY_DRAFTS)
 def test_single_path_is_declared_exactly_when_the_other_paths_do_not_matter(name: str) -> None:
     shape = (3, 2, 0, 2)
@@ -202,6 +202,7 @@ def test_single_path_is_declared_exactly_when_the_other_paths_do_not_matter(name
     assert differs == (not make(name).card.single_path)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", STANDALONE)
 def test_one_float_call_works_at_the_declared_vocabulary(name: str) -> None:
     size = make(name).card.max_vocab or 32_000
@@ -236,6 +237,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "parameter"), [(name, parameter) for name in STANDALONE for parameter in make(name).card.parameters]
 )

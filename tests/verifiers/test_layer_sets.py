@@ -56,7 +56,7 @@ class RandomWeights:
         return weights, law if self.honest else law[::-1].copy()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("scheme", "listing", "name"), KINDS, ids=lambda part: getattr(part, "__name__", part))
 def test_any_weights_are_lossless_and_a_wrong_law_is_refuted(scheme, listing, name, monkeypatch):
     refuted = 0

@@ -81,6 +81,7 @@ def assert_tokens_have_law(verifier: Verifier, rule: Any, instance: Instance, sc
             assert wanted.tolist() == given.tolist()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", RULES)
 def test_the_next_token_has_the_law_that_the_rule_says(spec: str) -> None:
     for size in (2, 3):
@@ -88,7 +89,7 @@ def test_the_next_token_has_the_law_that_the_rule_says(spec: str) -> None:
             assert_tokens_have_law(made(spec), made(spec), instance, PATH)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("inner", "scheme"), INSIDE, ids=str)
 @pytest.mark.parametrize("target", ["ensemble:w=19/20", "lenience", "truncation", "mentored", "cascade:token=1/2"])
 def test_any_verifier_is_lossless_towards_the_law_of_any_rule(target: str, inner: str, scheme: Any) -> None:
@@ -233,6 +234,7 @@ def clipped(p: Any, q: Any, a: int) -> list[Any]:
     return q.tolist() if kept.sum() == 1 else [min(max(y, x / high), x / low) for x, y in zip(p, q, strict=True)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("d", [Fraction(0), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2)])
 def test_mentored_keeps_its_divergence_and_no_law_of_that_divergence_accepts_more(d: Fraction) -> None:
     """Optimal by duality among laws with the zeros of `p`: `v` is the best one of its own divergence, for every `a`.

@@ -41,7 +41,7 @@ def deviation(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> ob
     return check(verifier, instance.target, instance.draft, scheme, engine="enumerate").max_deviation
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(("shape", "name"), list(product(SHAPES, ANY_LAWS)), ids=str)
 def test_any_laws_of_branches_are_lossless(name: str, shape: tuple[int, ...]) -> None:
     """Those of stratified branches are among the schemes of the cards."""
@@ -49,6 +49,7 @@ def test_any_laws_of_branches_are_lossless(name: str, shape: tuple[int, ...]) ->
         assert deviation(make(name), instance, UserScheme(Powers(*shape[1:]))) == 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
 def test_optimal_transport_of_drafts_with_laws_of_their_own(shape: tuple[int, ...], monkeypatch: Any) -> None:
     """The optimum of one step, the least over all sets of tokens; as one layer where sets of drafts are not listed."""

@@ -26,7 +26,7 @@ def theirs(tmp_path):
     return f"{path}:Verifier.verify"
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("weight", "code"), [("1", 0), ("0", 1)])
 def test_a_method_out_of_a_file_that_cannot_be_imported(draftproof, theirs, weight, code):
     options = ("--interface", "chain", "--argument", "transform=lambda row: row", "--argument", f"self.weight={weight}")

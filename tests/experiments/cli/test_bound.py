@@ -157,6 +157,7 @@ def test_ctrl_c_keeps_the_roots_that_are_done(draftproof, monkeypatch):
     assert [path.name for path in Path().iterdir()] == ["c-1.json"]
 
 
+@pytest.mark.heavy
 def test_the_picture_is_a_png(draftproof):
     ran = draftproof("bound", *SMALL, "--plot", "gap.png")
     assert "gap.png" in ran.out

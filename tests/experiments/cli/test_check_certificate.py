@@ -51,6 +51,7 @@ def dominance():
     return proved(DOMINATES, Delayed(1, 0, 1), "block", "naive")
 
 
+@pytest.mark.heavy
 def test_the_checker_is_one_file_without_imports_of_draftproof(block, tmp_path):
     assert len(FILE.read_text().splitlines()) <= 300
     imports = [node for node in ast.walk(ast.parse(FILE.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]

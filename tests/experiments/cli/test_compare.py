@@ -62,6 +62,7 @@ def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_
     assert checked.row["rounding_decides"].startswith("decides E[tau+1]")
 
 
+@pytest.mark.heavy
 def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
     """Whoever is for other trees is left out by name; asked for by name it is judged, or it refuses."""
     ran = draftproof("compare", "--world", SMALL, "--K", 3, "--json")
@@ -81,6 +82,7 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
     assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the most probable draft token" in named.err
 
 
+@pytest.mark.heavy
 def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
     given = ("compare", "nss", "--world", SMALL, "--K", "1..2", "--L1", "0..2", "--L2", "0..2", "--json")
     rows = draftproof(*given).json["rows"]
@@ -170,6 +172,7 @@ def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifie
     assert delay_figure(drawn(rows), "caption").startswith(b"\x89PNG")
 
 
+@pytest.mark.heavy
 def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeypatch):
     said = []
     monkeypatch.setattr(Figure, "suptitle", lambda _, text, **__: said.append(text))

@@ -17,7 +17,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("line", "found"),

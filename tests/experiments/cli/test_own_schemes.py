@@ -69,7 +69,6 @@ def test_check_lists_its_instances_once(run, monkeypatch):
 
 
 @pytest.mark.heavy
-@pytest.mark.one_in(2, first=1)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
     monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)

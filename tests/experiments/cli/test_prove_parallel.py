@@ -67,6 +67,7 @@ def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, re
     assert (rows[0]["certified"] > 0) is certified
 
 
+@pytest.mark.heavy
 def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
     about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.db")
     assert draftproof(*about, "--certificate", "whole.json").code == 0
@@ -91,6 +92,7 @@ def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, mo
     assert ran.row["open_cells"] > 0
 
 
+@pytest.mark.heavy
 def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
     whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.db", "--certificate", "whole.json")
     assert whole.code == 0
@@ -121,6 +123,7 @@ def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     assert done == [1, 1]
 
 
+@pytest.mark.heavy
 def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_path, many):
     (tmp_path / "dying.py").write_text(DYING)
     ran = draftproof("prove", "dying.py:Dying", *STEPS, "--jobs", 2, "-o", "out.json")

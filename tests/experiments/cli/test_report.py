@@ -65,6 +65,7 @@ class Checker(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.heavy
 def test_the_page_is_whole_and_names_nothing_elsewhere(drawn):
     summary, page = drawn
     checker = Checker()
@@ -106,6 +107,7 @@ def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
     assert len(set(colours.values())) == len(colours) == 7
 
 
+@pytest.mark.heavy
 def test_the_worst_share_is_printed_again_by_its_command(made, draftproof):
     for row in made[0]["verifiers"]:
         [again] = draftproof(*shlex.split(row["worst_command"])[1:], "--json").json["rows"]
@@ -151,6 +153,7 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
     assert f'data-copy="{command}"' in Path("own.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.heavy
 def test_means_are_those_of_the_rows(made, draftproof):
     summary, _ = made
     shape = ("--scheme", "delayed:K=2,L1=0,L2=2", "--world", f"{WORLD},seeds=0..2")
@@ -159,6 +162,7 @@ def test_means_are_those_of_the_rows(made, draftproof):
     assert row["mean"] == pytest.approx(sum(values) / 3, rel=1e-12)
 
 
+@pytest.mark.heavy
 def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
     summary, page = made
     assert "<h2>On equal terms</h2>" in page
@@ -186,6 +190,7 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
     assert 1 < max(fastest.values()) == fastest[TIMES[0]]
 
 
+@pytest.mark.heavy
 def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
     summary, _ = made
     [row] = [row for row in summary["matched"] if (row["verifier"], row["value"]) == ("block", TIMES[1])]
@@ -298,7 +303,7 @@ def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_
     assert "Refuted: naive (every row with --told)." in ran.json["findings"]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
 def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     names = [*list(REGISTRY)[:20], "<script>evil</script>"]
@@ -334,6 +339,7 @@ def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
     )
 
 
+@pytest.mark.heavy
 def test_cells_of_models_and_theorems_are_sections(draftproof, tmp_path):
     kept = Store("rows.db")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
@@ -357,6 +363,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.heavy
 def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
     change("made.db", DAMAGE)
     given = ("--world", "text:topics,vocab=3,roots=1", "--K", 1, "--L1", 0, "--L2", 1, "--no-optimum")
@@ -370,6 +377,7 @@ def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
     assert files(tmp_path) == before
 
 
+@pytest.mark.heavy
 def test_a_store_that_is_written_just_now_is_read(draftproof, made):
     summary, _ = made
     store = Store("made.db")

@@ -46,7 +46,7 @@ def test_every_lossy_entry_has_a_text_and_a_witness_and_no_other():
     assert {path.name for path in views.WITNESSES.iterdir()} == set(WITNESSES)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", WITNESSES)
 def test_a_witness_runs_by_itself_and_shows_the_bug(name, tmp_path):
     source = (views.WITNESSES / name).read_text(encoding="utf-8")

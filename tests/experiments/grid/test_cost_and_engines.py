@@ -50,6 +50,7 @@ def test_compare_says_which_engine_ran_in_every_row_and_file(draftproof, tmp_pat
     assert "engine: structured (top-down) (2 rows), enumerate (1 row)" in text
 
 
+@pytest.mark.heavy
 def test_enumeration_gives_the_same_numbers_exactly(draftproof):
     given = (
         "compare",
@@ -88,6 +89,7 @@ def test_a_collapsed_or_streamed_check_has_the_numbers_of_enumeration(draftproof
     assert [fast.row[field] for field in NUMBERS] == [slow.row[field] for field in NUMBERS]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -144,7 +144,7 @@ def searched(
     return search, search.run()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("plain", [0.0005, 0.005, 0.02])
 @pytest.mark.parametrize("candidates", [2, 12, 300])
 @pytest.mark.parametrize("slower", [1.0, 3.0])

@@ -112,6 +112,7 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
     assert len(list(draft.parameters())) < len(list(target.parameters()))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", quick(CASES, ("dyspec",)))
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pair], spec: str, name: str) -> None:

@@ -73,7 +73,7 @@ def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int],
     }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", quick(CASES, ("delayed", "dyspec")))
 def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> None:
     scheme, verifier = CASES[name]

@@ -54,7 +54,7 @@ def test_the_pairs_are_all_that_cards_claim(capsys: pytest.CaptureFixture[str]) 
         print(f"\n{len(PAIRS)} pairs of verifier and scheme, {len(CASES)} schemes, in batches of 1 or 8: ", end="")
 
 
-@pytest.mark.one_in(120, first=1)
+@pytest.mark.one_in(240, first=1)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: str, verifier: str, batch: int) -> None:
     loop = Loop(pair, make(verifier), CASES[scheme][0], WARM)
@@ -72,7 +72,7 @@ def test_greedy_texts_are_those_of_generate(
         assert text[: len(expected)] == expected
 
 
-@pytest.mark.one_in(40, first=5)
+@pytest.mark.one_in(80, first=5)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, verifier: str, batch: int) -> None:
     seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
@@ -80,6 +80,7 @@ def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, ve
     assert seen.caches_off() <= TOLERANCE
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("batch", quick(BATCHES, [8]))
 def test_the_law_of_a_lossy_verifier_is_noticed_in_either_batch(random_pair: Callable[..., Any], batch: int) -> None:
     """With as many runs as the larger batch has: fewer find larger faults alone."""

@@ -226,6 +226,7 @@ def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
         )
 
 
+@pytest.mark.heavy
 def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, models: tuple[object, ...]) -> None:
     shape = ("--K", 1, "--L2", 1, "--draft-sampling", "temperature=.5")
     one = world(models, roots=1)

@@ -71,6 +71,7 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
     return Counter(tuple(text) for text in texts[:, len(ROOT) :].tolist())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("verifier", "scheme", "vectors", "asked", "warp"),
     [
@@ -104,7 +105,7 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
     assert not agrees(seen, law_of_texts(pair, 3, Sampling()))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "draft_sampling", [pytest.param(None, id="both", marks=pytest.mark.heavy), pytest.param("", id="target only")]
 )
@@ -141,6 +142,7 @@ def test_masks_name_the_tokens_of_a_tokenizer(tiny_pair: Pair) -> None:
         greedy(tiny_pair, inputs, generate_with("traversal", Delayed(2, 1, 2), sampling="eos=t"))
 
 
+@pytest.mark.heavy
 def test_a_verifier_that_is_told_another_q_writes_the_law_that_is_computed(random_pair: Callable[..., Any]) -> None:
     pair, scheme = random_pair(vocab=SIZE, noise=0.5), Delayed(1, 0, 1)
     ours = generate_with("naive", scheme, lossy=True, draft_sampling="temperature=9", told="draft")
@@ -173,6 +175,7 @@ def test_settings_come_from_one_of_the_two(pair: Any) -> None:
             generate_with("naive", lossy=True, **{wrong: "top_k=x"})
 
 
+@pytest.mark.heavy
 def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
     def written(prompts: list[list[int]], seed: Any) -> list[list[int]]:
         ours = generate_with("traversal", Delayed(2, 1, 2), seed=seed)
@@ -319,7 +322,7 @@ def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any],
 WIDE, NARROW = 33, 32
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("sizes", [(WIDE, NARROW), (NARROW, WIDE)], ids=["draft is narrower", "draft is wider"])
 def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
     random_pair: Callable[..., Any], sizes: tuple[int, int]

@@ -25,6 +25,7 @@ def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_
     assert agrees(seen, law_of_blocks(make("naive_from_target"), pair, scheme, Sampling()))
 
 
+@pytest.mark.heavy
 def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pair: Callable[..., Any]) -> None:
     pair, scheme, sampling = random_pair(vocab=SIZE), Delayed(2, 1, 1), Sampling(top_p=0.95)
     loop = Loop(pair, make("specinfer"), scheme, sampling, vectors="torch")
@@ -47,7 +48,7 @@ def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., A
     assert text == plain_text(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it has its own pairs
 def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
     random_pair: Callable[..., Any], name: str
@@ -154,6 +155,7 @@ def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
     assert len(text_after(short, [1], coin, 61)) == 61
 
 
+@pytest.mark.heavy
 def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(family="GPT2", noise=0.05, fields={"n_positions": 40})
     loop = Loop(pair, make("block"), Delayed(1, 0, 9), Sampling())

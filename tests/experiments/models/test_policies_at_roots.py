@@ -80,6 +80,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
     assert "was trained on the first 80 %" in draftproof(*given, "--policy", "selector").err
 
 
+@pytest.mark.heavy
 def test_what_cannot_choose_at_roots_is_one_line(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
 ) -> None:

@@ -74,7 +74,7 @@ def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pai
         assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(("verifier", "name"), list(product(["traversal", "naive"], TEXTS)))
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair], name: str, verifier: str) -> None:
     pair, warp, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
@@ -105,6 +105,7 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
             assert allowed[token]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "asked",
     [
@@ -147,7 +148,7 @@ TOLD = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", TOLD)
 def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     random_pair: Callable[..., Pair], name: str

@@ -39,7 +39,6 @@ def test_every_scheme_has_a_case() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("verifier", "shape", "dtype"),
     [("specinfer", (4, 0, 2), "float64"), ("traversal", (3, 1, 3), "float32"), ("block", (1, 0, 4), "float32")],
@@ -73,6 +72,7 @@ def passes(pair: Any, scheme: Any, verifier: str, blocks: int = 12) -> list[int]
     return [block.passes for block in loop.blocks(state, coin_for("numpy", 0))]
 
 
+@pytest.mark.heavy
 def test_a_layer_is_one_pass_of_the_draft(pair: Any) -> None:
     for depth in range(4):
         assert set(passes(pair, Delayed(3, 0, depth) if depth else Delayed(1, 0, 0), "naive")) == {depth}

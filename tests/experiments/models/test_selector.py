@@ -127,6 +127,7 @@ def made_up(count: int, seed: int) -> Labelled:
     return Labelled(inputs, tokens, np.ones(2), np.zeros(count, dtype=int), np.arange(count))
 
 
+@pytest.mark.heavy
 def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "EPOCHS", 40)
     seen, other, new = made_up(192, 0), made_up(64, 1), made_up(200, 2)
@@ -186,6 +187,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     assert [path.name for path in folder.glob("selector-*")] == ["selector-specinfer.safetensors"]
 
 
+@pytest.mark.heavy
 def test_models_that_were_not_trained_here_get_a_selector(
     folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

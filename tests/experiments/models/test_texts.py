@@ -41,6 +41,7 @@ def alone(loop: Loop) -> list[tuple[int, ...]]:
     return [texts(loop, [prompt], coin_for("numpy", seed), [length])[0] for prompt, seed, length in every]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name", [each if each in ("delayed", "dyspec") else pytest.param(each, marks=pytest.mark.heavy) for each in CASES]
 )

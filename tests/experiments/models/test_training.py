@@ -161,6 +161,7 @@ def test_weights_depend_on_the_seed_alone_and_leave_the_generator_as_it_was() ->
     assert not torch.equal(first["lm_head.weight"], other["lm_head.weight"])
 
 
+@pytest.mark.heavy
 def test_the_same_recipe_gives_the_same_files(tmp_path: Path) -> None:
     records = [make_pair(short(), tmp_path / name, CPU) for name in "ab"]
     assert records[0] == records[1]
@@ -263,6 +264,7 @@ def test_texts_that_are_too_short_are_refused() -> None:
         train(new_model(Size(8, 1, 1), 4, 0), np.zeros(9, dtype=np.int64), Plan(1, 1, 8), 0, CPU, lambda _: None)
 
 
+@pytest.mark.heavy
 def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")

@@ -67,7 +67,7 @@ LEAN: list[tuple[int, int, Shape]] = [
 ]
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize(("size", "kept", "shape"), LEAN, ids=str)
 def test_the_optimum_of_the_whole_lies_between(size: int, kept: int, shape: Shape) -> None:
     for family in ("dirichlet", "perturbed"):
@@ -259,7 +259,7 @@ class Behind:
         return own
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("name", "size", "kept", "shape"),
     [

@@ -60,6 +60,7 @@ def contexts(validation: Validation) -> Contexts:
     return run.contexts_of(validation)
 
 
+@pytest.mark.heavy
 def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, contexts: Contexts) -> None:
     rows = run.cell_rows(validation, contexts, Store(None))
     table = run.table_fields(rows)
@@ -105,6 +106,7 @@ def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, contexts: Con
     assert [row.style for row in views.cell_table(rows, table).rows] == ["yellow", None]
 
 
+@pytest.mark.heavy
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
@@ -145,7 +147,6 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
 
 
 @pytest.mark.heavy
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), BIASES)
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, contexts: Contexts, claim: str, liar: str, moves_the_mean: bool
@@ -199,6 +200,7 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
     assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
 
 
+@pytest.mark.heavy
 def test_what_must_be_the_same_is(validation: Validation) -> None:
     found = run.model_checks(validation)
     assert all(row["passed"] for row in found.values())
@@ -284,6 +286,7 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     assert run.table_fields(rows)["passed"]
 
 
+@pytest.mark.heavy
 def test_the_picture_and_the_page_hold_every_cell(validation: Validation, contexts: Contexts) -> None:
     short = replace(validation, schemes=SHAPES[:1])
     rows = run.cell_rows(short, contexts, Store(None))

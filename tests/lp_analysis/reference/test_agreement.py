@@ -45,6 +45,7 @@ def test_direct_cuts_and_columns_agree(seed, shape):
     assert search.upper == pytest.approx(direct, abs=1e-9, rel=0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", quick(SHAPES, SHAPES[::2]), ids=str)
 @pytest.mark.parametrize("method", ["levels", "columns"])
 def test_exact_bounds_enclose_the_direct_program(shape, method):
@@ -56,6 +57,7 @@ def test_exact_bounds_enclose_the_direct_program(shape, method):
     assert float(found.lower) - 1e-9 <= direct <= float(found.upper) + 1e-9  # direct: solver accuracy
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("family", CORNER_CASES)
 @pytest.mark.parametrize("shape", [(2, 3, 1, 2), (3, 2, 0, 2), (2, 2, 0, 3)], ids=str)
 def test_corner_cases_agree(family, shape):

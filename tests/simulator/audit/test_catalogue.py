@@ -87,7 +87,7 @@ def judge(planted, case, name):
     return audit, [audit.judge(each.instance, each.scheme) for each in cases]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @QUICKLY
 def test_corrected_twin_is_lossless(audited, case):
     audit, findings = audited(case, "right")
@@ -146,7 +146,6 @@ def test_a_near_miss_is_refuted_and_not_named(audited, case):
     assert set(names) <= DESCRIPTIONS | {"row off by one"}
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "entry", "words"),
     [
@@ -187,7 +186,7 @@ def test_a_single_instance_is_joined_by_a_second_one(audited):
     assert diagnose(evidence)[0].name == case.entry
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("file", ["coin_reuse", "seeded_again"])
 def test_reuse_of_a_coin_is_listed_with_its_lines(audited, file):
     case = next(each for each in PLANTED if each.file == file)

@@ -40,7 +40,7 @@ def verdict(function, name, interface, case, batch=1):
     return run_audit(Request(name, audit, cases))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", quick(FUNCTIONS, lambda name: name.endswith("wrong") or name == "vllm_right"))
 def test_drafts_of_one_token(planted, name):
     audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name)

@@ -218,7 +218,6 @@ def test_unknown_case_is_named():
 
 
 @pytest.mark.heavy
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["block", "traversal", "specinfer"])
 def test_verifiers_of_the_project_behave_the_same_when_they_are_audited_as_trees(name):
     verifier = verifiers.make(name)

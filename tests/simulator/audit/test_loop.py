@@ -17,7 +17,7 @@ def judged(function, names=None, **options):
 QUICK = ["context", "zeros", "equal", "longer"]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", quick(["right", "varying", "without_bonus", "remembering", "early"], ("right", "early"))
 )
@@ -28,7 +28,6 @@ def test_lossless_loops(planted, name):
 
 
 @pytest.mark.heavy
-@pytest.mark.one_in(5, first=4)
 @pytest.mark.parametrize(
     ("name", "depth"), [("state", 1), ("leftover", 1), ("same_coin", 1), ("stale", 1), ("recent", 2)]
 )
@@ -128,7 +127,6 @@ def cached(tmp_path):
     return lambda name: load(path, name)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "lossless"), [("wrong", False), ("right", True)])
 @pytest.mark.heavy
 def test_a_cache_that_is_not_cropped_shows_in_the_second_block(cached, name, lossless):
@@ -148,7 +146,7 @@ def test_a_tree_mask_is_followed(cached):
     assert audit.judge(case.instance, SelfDrafted(1)).lossless
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "lossless"), [("assisted", True), ("heated", False)])
 def test_assisted_generation_of_transformers_as_it_is(cached, name, lossless):
     from draftproof.simulator.audit.interfaces import SelfDrafted

@@ -51,7 +51,7 @@ def judged(planted, name, masks, called, *sampling):
     return audit, audit.judge(case.instance, case.scheme)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "program", quick(PROGRAMS, lambda program: not program[0].endswith("_blocks")), ids=lambda program: program[0]
 )

@@ -79,7 +79,7 @@ def test_state_between_calls_is_an_error_before_anything_is_judged(planted):
             checked(record(planted, name))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("file", "name", "interface", "cases"),
     [("loops", "right", "loop", ["context_free"]), ("traps", "right", "chain", ["short", "context"])],

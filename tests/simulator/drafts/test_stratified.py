@@ -104,7 +104,7 @@ def law_of(scheme: Stratified, rows: Any) -> Law:
     return found
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("kind", "order", "shape", "family"),
     list(product([Stratified, Systematic], ["descending", "number"], SMALL, FAMILY_NAMES)),
@@ -118,6 +118,7 @@ def test_branches_have_the_law_of_numbers_in_parts(
     assert law_of(kind(K, 0, length, order), rows) == expected(kind(K, 0, length, order), rows)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", [Stratified, Systematic])
 @pytest.mark.parametrize("family", FAMILY_NAMES)
 def test_each_branch_alone_has_the_law_of_the_draft(family: str, kind: type[Stratified]) -> None:
@@ -289,6 +290,7 @@ def test_floats_draw_the_trees_of_rationals() -> None:
         assert [mass for _, mass in floats] == pytest.approx([float(as_python(mass)) for _, mass in exact], abs=1e-12)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("depth", "runs"), [(3, 3_000), pytest.param(4, 100_000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", quick(["stratified", "systematic"], ["stratified"]))
 def test_sampled_branches_have_the_exact_joint_law(name: str, depth: int, runs: int) -> None:

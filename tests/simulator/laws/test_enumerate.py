@@ -192,7 +192,7 @@ COINS = {
 }
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.heavy
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 1), Delayed(2, 0, 2)], ids=str)
 @pytest.mark.parametrize("name", COINS)
 def test_estimated_runs_are_within_a_factor_of_three_of_the_runs(name: str, scheme: Delayed) -> None:

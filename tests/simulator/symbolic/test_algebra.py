@@ -10,7 +10,7 @@ from tests.simulator.symbolic.values import fraction
 LIBRARIES = ("python", "numpy", "torch")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
     ("test", "kinds", "expected"),

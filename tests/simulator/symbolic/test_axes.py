@@ -136,6 +136,7 @@ def test_random_races_are_won_in_proportion(law, w, way):
     assert sum(found.values()) == 1
 
 
+@pytest.mark.heavy
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.booleans())
 def test_largest_of_scaled_uniforms_against_an_integral(law, scales, in_torch):

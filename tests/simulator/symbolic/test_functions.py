@@ -111,7 +111,7 @@ def test_numpy(law, expression):
     assert_agrees(law, expression, {"np": np}, np.array, lambda: np.random.random(1))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("expression", TORCH)
 def test_torch(law, expression):
     one = torch.ones(1, dtype=torch.float64)

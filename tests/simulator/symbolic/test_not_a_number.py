@@ -57,7 +57,7 @@ def parted(array):
     return array[0]
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(48)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("text", NUMPY)
 def test_numpy_on_lists_of_random_numbers(agrees, text):

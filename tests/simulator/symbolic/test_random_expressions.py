@@ -66,6 +66,7 @@ def written(a: list[Fraction], c: Fraction = Fraction(0)) -> str:
     return " + ".join([*(f"{float(x)} * {name}" for x, name in zip(a, NAMES, strict=False)), str(float(c))])
 
 
+@pytest.mark.heavy
 @given(st.lists(factors, min_size=1, max_size=4), quarters, st.sampled_from(["<", "<=", ">", ">="]), st.integers(0, 4))
 def test_random_sum_of_uniforms_has_the_volume_of_its_half_space(chance, a, b, operation, cut):
     """A part of the sum stands on the right."""
@@ -103,6 +104,7 @@ def test_random_product_of_powers_against_partial_fractions(chance, a, factor, t
     assert found == pytest.approx(below if operation == "<" else 1 - below, abs=1e-12)
 
 
+@pytest.mark.heavy
 @given(exponents, st.sampled_from([-2.0, -0.5, 0.0, 0.5, 2.0]), st.sampled_from("<>"))
 def test_random_sum_of_exponentials_against_partial_fractions(chance, a, t, operation):
     total = " + ".join(f"{x} * {name}" for x, name in zip(a, NAMES, strict=False))
@@ -181,6 +183,7 @@ def agrees_with_the_grid(answers: Any, libraries: Any, tests: list[str], kinds: 
 numpy_warns = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow):RuntimeWarning")
 
 
+@pytest.mark.heavy
 @numpy_warns
 @settings(max_examples=60)
 @given(st.lists(comparisons, min_size=1, max_size=2), st.sampled_from(["uu", "ue", "ee"]), st.sampled_from(LIBRARIES))

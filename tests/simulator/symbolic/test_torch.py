@@ -340,7 +340,7 @@ def all_of_16_bits(dtype):
     return torch.where(values == 1, 0, values).to(dtype), counts
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_uniform_numbers_of_16_bits_have_the_probabilities_of_their_grid(law, q, dtype):
     values, counts = all_of_16_bits(dtype)

@@ -50,6 +50,7 @@ def proved(name: str, scheme: DraftScheme, kind: str = LOSSLESS, other: str | No
     return all(theorem.step(depth).proved for depth in theorem.depths)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "scheme"), QUICK, ids=str)
 def test_lossless_verifiers_are_proved(name: str, scheme: DraftScheme) -> None:
     assert proved(name, scheme)

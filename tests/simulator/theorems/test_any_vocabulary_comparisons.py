@@ -91,7 +91,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("weights", REFUSED)
 def test_what_else_a_comparison_could_tell_is_refused(weights):
     KEPT.clear()

@@ -475,7 +475,7 @@ def test_a_liar_is_not_believed(function):
     assert not believed(Told(function), Delayed(1, 0, 1))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("function", LOOKS, ids=lambda each: each.__name__)
 def test_code_around_a_look_is_not_believed(function):
     scheme = Delayed(1, 0, 2)
@@ -484,7 +484,7 @@ def test_code_around_a_look_is_not_believed(function):
     assert enumerate_law(Told(function), instance.target, instance.draft, scheme).max_deviation(instance.target) != 0
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "verifier",
     [
@@ -496,6 +496,7 @@ def test_right_code_around_a_look_is_believed(verifier):
     assert believed(verifier, Delayed(1, 0, 2))
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an ended run has no coin
 def test_a_run_that_was_ended_holds_nothing():
     assert believed(Told(ends_with_the_run), Delayed(1, 0, 2))

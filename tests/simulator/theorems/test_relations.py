@@ -151,6 +151,7 @@ def block_reaches(size, scheme):
         assert not is_everywhere("block", scheme, reached, lambda p, q, c=context: reach_of_block(p, q, c) ** 2, size)
 
 
+@pytest.mark.heavy
 def test_the_reach_of_block_is_the_largest_of_one_path():
     block_reaches(2, ONE_PATH)
 
