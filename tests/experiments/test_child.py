@@ -185,6 +185,7 @@ UNNAMED = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("command", quick(UNNAMED, ("compare given.toml --allow-code --jobs 1",)))
 def test_code_that_the_command_line_does_not_name_has_no_verdict_where_it_ends_the_process(
     tmp_path, monkeypatch, command
@@ -251,7 +252,7 @@ def test_a_closed_standard_output_is_refused(draftproof, monkeypatch):
     assert "standard output is closed" in ran.err
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("command", "made"), [("check {} -o a.json", "a.json"), ("compare {} --resume a.db", "a.db")])
 def test_code_that_changes_the_folder_changes_no_place_of_a_file(tmp_path, file, command, made):
     (tmp_path / "elsewhere").mkdir()

@@ -101,7 +101,7 @@ def test_files_of_others_are_none_of_ours_and_none_that_are_installed(ran):
     assert files == {Path(file).resolve() for file in ("here/mine.py", "here/line.py", "src/rate.py", "src/shape.py")}
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.heavy
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("changed", ["src/rate.py", "src/shape.py"])
 def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command, changed):
@@ -145,6 +145,7 @@ def test_a_file_that_is_executed_without_an_import_counts(ran, executed):
     assert "not taken" in ran(*COMMANDS["compare"]).err
 
 
+@pytest.mark.heavy
 def test_a_module_that_is_imported_while_it_verifies_counts(ran):
     Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
     Path("src/late.py").write_text("")

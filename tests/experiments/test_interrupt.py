@@ -53,6 +53,7 @@ def interrupt_when(process: subprocess.Popen, ready) -> tuple[str, str]:
     return process.communicate(timeout=60)
 
 
+@pytest.mark.heavy
 def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     (tmp_path / "rows.json").write_text("an older result")
     rows = tmp_path / "rows.db"

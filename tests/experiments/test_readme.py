@@ -28,7 +28,7 @@ TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("readme", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_code_of_the_pages_runs(readme, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -80,7 +80,7 @@ def timed(command, shown):
     return pytest.param(command, shown, marks=marks, id=command)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("command", "shown"), [timed(*transcript) for transcript in TRANSCRIPTS])
 def test_commands_print_what_the_readme_shows(draftproof, command, shown):
     printed = "\n".join(line.rstrip() for line in draftproof(*shlex.split(command)).out.splitlines())

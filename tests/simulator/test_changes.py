@@ -417,6 +417,7 @@ def test_checks_in_several_threads_have_the_verdicts_of_one():
     assert [verdict for _, verdict in together[:3]] == [True, False, "InvalidVerifier"]
 
 
+@pytest.mark.heavy
 def test_searches_in_several_threads_put_the_output_back():
     before = sys.stdout
     with ThreadPoolExecutor(4) as threads:

@@ -127,6 +127,7 @@ def test_a_context_that_reads_as_a_number_of_roots_has_rows_of_its_own(draftproo
     assert mean(all_of_them, "--resume", "rows.db") == mean(all_of_them) != mean(one)
 
 
+@pytest.mark.heavy
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
     monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
     given = ("compare", "naive", "ensemble:w=1/2", "--world", SMALL, "--arithmetic", "rational", "--json")

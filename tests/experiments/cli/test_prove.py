@@ -23,6 +23,7 @@ def test_a_theorem_exits_zero_and_says_what_it_covers(draftproof):
     assert re.search("coverage +complete", ran.out)
 
 
+@pytest.mark.heavy
 def test_the_json_of_a_theorem(draftproof):
     ran = draftproof("prove", "block", "--K", 1, "--zeros", "--json")
     assert ran.code == 0
@@ -147,6 +148,7 @@ def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
     assert re.search("the numerator .*w", ran.out)
 
 
+@pytest.mark.heavy
 def test_relations_exit_like_theorems(draftproof):
     ran = draftproof("prove", "tree_monte_carlo", "--equals", "block", "--K", 1)
     assert ran.code == 0

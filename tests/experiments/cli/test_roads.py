@@ -55,7 +55,7 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("program", list(programs()))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
@@ -103,7 +103,7 @@ def in_a_process(call: Callable[[], Any]) -> Any:
     return pickle.loads(found)
 
 
-@pytest.mark.one_in(36)
+@pytest.mark.one_in(72)
 @pytest.mark.parametrize("program", list(programs()))
 def test_command(program, draftproof):
     code, text = in_a_process(lambda: ran(draftproof, program))

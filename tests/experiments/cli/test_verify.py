@@ -90,7 +90,7 @@ def test_what_is_about_nothing_that_can_be_checked_is_refused_in_one_line(draftp
     assert (ran.code, ran.out, len(ran.err.strip().splitlines())) == (2, "", 1)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize("verifier", ["ensemble:w=1/2", "typical", "threshold"])
 def test_the_certificate_of_another_verifier_does_not_make_a_lossy_one_lossless(draftproof, verifier):
     from draftproof.experiments.inputs.verifiers import find_verifier

@@ -98,7 +98,7 @@ def test_corrected_twin_is_lossless(audited, case):
 DESCRIPTIONS = {"first token exact"}  # true of any function, whatever else is wrong with it
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @QUICKLY
 def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and_no_other(audited, case):
     audit, findings = audited(case, "wrong")

@@ -189,6 +189,7 @@ def test_a_process_that_ends_gives_no_verdict_and_the_next_audit_does(theirs):
     assert word(theirs.verify) == "lossless"
 
 
+@pytest.mark.heavy
 def test_audits_at_once_beside_a_busy_thread(theirs):
     ended, seen = threading.Event(), []
 
