@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from draftproof.experiments.grid.store import stored_rows
 from tests.experiments.grid.stores import timeless
 
