@@ -1,4 +1,4 @@
-"""Rows in other files than a store: CSV and Markdown tables."""
+"""The rows of stores as one table, which CSV and Markdown files hold."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Any
 from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.result import Column, Table
-from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import scheme_from_dict
 
 #: The columns of laws and bounds; exact numbers are text such as 91/36, with a column for the float.
@@ -16,15 +15,7 @@ COLUMNS = (
     "lossless", "block_efficiency", "block_efficiency_float", "variance_float", "max_deviation", "max_deviation_float",
     "lower", "lower_float", "upper", "upper_float", "gap_float", "seconds", "strong_id",
 )  # fmt: skip
-FORMATS = (".csv", ".md")
 _QUESTIONS = {"law": "check", "bound": "bound"}
-
-
-def export(stores: Sequence[str], path: str) -> int:
-    """Write all rows of stores, each once, to a file in one step; returns their number."""
-    table = stored_table(stores)
-    write_whole(path, table.csv() if path.endswith(".csv") else table.markdown() + "\n")
-    return len(table.rows)
 
 
 def stored_table(stores: Sequence[str]) -> Table:

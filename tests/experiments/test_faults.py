@@ -493,12 +493,6 @@ PIPED = {
 }
 
 
-def to_stdout(name: str) -> list[str]:
-    """What makes a command print JSON."""
-    verbs = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report", "verify")
-    return ["--json"] if name.startswith(verbs) else ["--json", "-"]
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", quick(PIPED, ("check", "check, refuted")))
 def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
@@ -517,7 +511,7 @@ def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
                 out.close()
             return code, pipe
 
-    for more in ([], to_stdout(name)):
+    for more in ([], ["--json"]):
         monkeypatch.setattr(sys, "argv", ["draftproof", *PIPED[name].split(), *more])
         code, pipe = piped(10**6)
         assert code in VERDICTS
@@ -609,7 +603,7 @@ def jumping(real: Callable[[], float], random: Random, back: bool) -> Callable[[
 def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
     Path("own.py").write_text(OWN)
     FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
-    command = (*PIPED[name].split(), *to_stdout(name))
+    command = (*PIPED[name].split(), "--json")
     expected = draftproof(*command)
     for _ in range(3):
         with monkeypatch.context() as patch:
