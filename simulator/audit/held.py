@@ -31,6 +31,8 @@ _NOTHING = Unsent("nothing")
 
 def unsent(value: Any) -> Unsent | None:
     """What is sent in place of a value that cannot be pickled by itself; None for others."""
+    if type(value).__module__ == "itertools":  # picklable with a warning until Python 3.14, then not at all
+        return Unsent(type(value).__name__)
     if type(value) in cloudpickle.Pickler.dispatch_table:
         return None
     try:
