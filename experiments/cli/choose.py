@@ -236,12 +236,12 @@ def choose(
     from draftproof.experiments.models.measure.writers import sampling_of
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
-    schemes, warp = shape.schemes(SHAPES), sampling.warp()
+    schemes, samplings = shape.schemes(SHAPES), sampling.samplings()
     if not shape.scheme and not any(each.from_file for each in named):  # which say that they take any scheme
         schemes = with_stratified(schemes)
-    if warp.told is not None:
+    if samplings.told is not None:
         raise InvalidInput("--told makes verifiers lossy, so that there is none to choose; validate and check take it")
-    sampling_of(warp)  # refuses what the baseline cannot do before models are read
+    sampling_of(samplings)  # refuses what the baseline cannot do before models are read
     console = console_for(json_target)
     check_own(console, named, schemes, seconds)
     try:
@@ -251,7 +251,7 @@ def choose(
             started = perf_counter() if trained else started
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
-            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume, started)
+            result = work.choose(opened, named, schemes, samplings, amount, seed, vectors, clock, resume, started)
     except KeyboardInterrupt:
         kept = f"; the texts are in {resume}" if resume else "; with --resume FILE the texts are saved"
         remark(f"interrupted{kept}; no other file was written")

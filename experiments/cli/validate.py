@@ -83,13 +83,13 @@ def validate(
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
-    warp, amount = sampling.warp(), work.Amount(roots, blocks, quick)
+    samplings, amount = sampling.samplings(), work.Amount(roots, blocks, quick)
     user_defined = {one.label: one.executed for one in measured_verifiers(named, replaced) if one.executed.from_file}
     console = console_for(files.json_target)
     try:
         checked = exact_checks(console, user_defined, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
-            validation = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
+            validation = work.make_validation(opened, named, replaced, schemes, samplings, amount, seed, vectors)
             report = work.run(console, opened, validation, files.resume, started, lossy or (), checked)
             times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
@@ -118,7 +118,7 @@ def _of_policy(
     (named,) = chosen_verifiers(chosen or ["specinfer"])
     console = console_for(files.json_target)
     try:
-        report = work.validate_policy(spec, named, pair, shape, sampling.warp(), amount, seed, vectors)
+        report = work.validate_policy(spec, named, pair, shape, sampling.samplings(), amount, seed, vectors)
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED

@@ -53,7 +53,7 @@ class World(Protocol):
 
 def samplings_of(problem: World) -> Samplings:
     """How tokens of a source are drawn, from models too."""
-    sampled: Samplings = getattr(problem, "samplings", None) or problem.warp  # type: ignore[attr-defined]
+    sampled: Samplings = problem.samplings  # type: ignore[attr-defined]
     return sampled
 
 

@@ -104,7 +104,7 @@ class SamplingOptions:
     draft_sampling: DraftSampling = None
     told: Told = None
 
-    def warp(self) -> Samplings:
+    def samplings(self) -> Samplings:
         """These options as the loop takes them; raises `InvalidInput` for values outside their ranges."""
         from draftproof.simulator.instances.sampling import Samplings
 

@@ -151,10 +151,10 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     from draftproof.experiments.models.selector.file import Use, load_selector, selector_path
 
     problem: Any = request.problem
-    pair, warp, schemes = problem.pair, problem.warp, request.schemes
+    pair, sampling, schemes = problem.pair, problem.samplings, request.schemes
     if from_file(spec):
         chooser = by_function(user_policy(spec), named, schemes)
-        return [chooser(start) for start in block_starts(pair, problem.contexts, warp, request.costs or UNIT_TIME)]
+        return [chooser(start) for start in block_starts(pair, problem.contexts, sampling, request.costs or UNIT_TIME)]
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
         remark(
@@ -163,10 +163,10 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
         )
         return None
     remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")
-    use = Use(named.label, pair_digest(pair), pair.vocab_size, hidden_widths(pair), warp)
+    use = Use(named.label, pair_digest(pair), pair.vocab_size, hidden_widths(pair), sampling)
     selector = load_selector(path, use, schemes)
-    chooser = by_network(selector.network, warp)
-    starts = block_starts(pair, problem.contexts, warp, selector.times)
+    chooser = by_network(selector.network, sampling)
+    starts = block_starts(pair, problem.contexts, sampling, selector.times)
     return [schemes.index(selector.actions[chooser(start)]) for start in starts]
 
 

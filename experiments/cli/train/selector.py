@@ -89,8 +89,8 @@ def _oracle(labels: str) -> str:
     return "by noisy labels, so its value and regret are biased upwards; the other figures are unbiased."
 
 
-def _sampling(warp: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in warp.items() if value is not None)
+def _sampling(sampling: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in sampling.items() if value is not None)
 
 
 _SHAPE: Any = {"rich_help_panel": "Of --kind selector: shapes to choose from"}
@@ -168,8 +168,8 @@ def train_selector(verifier: str, shared: SharedOptions, options: SelectorOption
     )
     named = find_verifier(verifier)
     actions = shapes_of(options.K, options.L1, options.L2, options.max_nodes)
-    warps = list(dict.fromkeys(map(Sampling.parse, options.sampling or [""])))
-    if others := sorted({name for warp in warps for name in warp.settings} - {"temperature", "top_p"}):
+    samplings = list(dict.fromkeys(map(Sampling.parse, options.sampling or [""])))
+    if others := sorted({name for sampling in samplings for name in sampling.settings} - {"temperature", "top_p"}):
         raise InvalidInput(f"--sampling: networks know temperature and top_p; leave out {', '.join(others)}")
     times = None if options.cost is None else time_model(options.cost)
     if times is not None:
@@ -177,7 +177,7 @@ def train_selector(verifier: str, shared: SharedOptions, options: SelectorOption
     console = console_for(shared.json_target)
     try:
         plan = Plan(
-            *(named, tuple(actions), tuple(warps), times),
+            *(named, tuple(actions), tuple(samplings), times),
             *(options.roots, options.trees, shared.seed, options.exact),
         )
         report = train(wanted, folder_out, plan, store)

@@ -44,8 +44,8 @@ class WorldOnScheme:
     def cell(self) -> tuple[str, float]:
         """The kind of its source, and the temperature of both models."""
         source = self.row["source"]
-        warp = source.get("sampling") or source.get("warp") or {}
-        return kind(source), float(warp.get("temperature", 1.0))
+        drawn = source.get("sampling") or source.get("warp") or {}
+        return kind(source), float(drawn.get("temperature", 1.0))
 
     @cached_property
     def depth(self) -> int:

@@ -19,8 +19,8 @@ TRUNCATED_ENTRIES = 60_000
 class Contexts:
     """contexts: of equal weight, each of at least one token. Work that a time limit ends leaves nothing behind."""
 
-    def __init__(self, pair: Pair, warp: Sampling, contexts: Sequence[Context]) -> None:
-        self.pair, self.warp, self.contexts = pair, warp, tuple(contexts)
+    def __init__(self, pair: Pair, sampling: Sampling, contexts: Sequence[Context]) -> None:
+        self.pair, self.sampling, self.contexts = pair, sampling, tuple(contexts)
         self._cases: dict[bool, tuple[int, list[Case]]] = {}
         self._truncated: dict[int, list[Truncated]] = {}
         self._rows: dict[int, list[RootRows]] = {}
@@ -37,7 +37,7 @@ class Contexts:
         if leaf_rows not in self._cases or depth > self._cases[leaf_rows][0]:
             cases = []
             for context in self.contexts:
-                cases.append(root_case(self.pair, self.warp, context, depth, leaf_rows))
+                cases.append(root_case(self.pair, self.sampling, context, depth, leaf_rows))
                 progress(1)
             self._cases[leaf_rows] = depth, cases
         return self._cases[leaf_rows][1]
@@ -48,12 +48,12 @@ class Contexts:
             kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
             fit = depth and 1 <= kept < self.pair.vocab_size
             self._truncated[depth] = [
-                truncated_tables(self.pair, self.warp, context, depth, kept) for context in self.contexts if fit
+                truncated_tables(self.pair, self.sampling, context, depth, kept) for context in self.contexts if fit
             ]
         return self._truncated[depth]
 
     def rows(self, entries: int) -> list[RootRows]:
         """Rows after each context, read as they are asked for; entries: the most numbers at one depth."""
         if entries not in self._rows:
-            self._rows[entries] = [RootRows.of(self.pair, self.warp, context, entries) for context in self.contexts]
+            self._rows[entries] = [RootRows.of(self.pair, self.sampling, context, entries) for context in self.contexts]
         return self._rows[entries]

@@ -174,7 +174,7 @@ def expected(
     Raises what the verifier raises, `InvalidInput` where the device has no space, and `TooLarge` where the answer is
     not exact and the budget has no trees.
     """
-    told_apart = contexts.warp.told_apart
+    told_apart = contexts.sampling.told_apart
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
     if budget.exact(verifier, contexts.pair.vocab_size, scheme.depth):
@@ -239,7 +239,7 @@ def sampled(
     for context in contexts.contexts:
         reached = []
         for first in range(0, trees, BATCH):
-            drawn = RootTrees(contexts.pair, contexts.warp, context)
+            drawn = RootTrees(contexts.pair, contexts.sampling, context)
             count = min(BATCH, trees - first)
             roots = drawn.roots(drawn.drawn(scheme, count, SamplingCoin(generator)))
             reached += [np.array(reaches_on_tree(verifier, scheme, root, generator), dtype=float) for root in roots]
@@ -266,7 +266,7 @@ def labels(
         cases = contexts.cases(deepest(actions), leaf_rows=False)
         return [predict(verifier, cases, scheme).mean for scheme in actions]
     (context,) = contexts.contexts
-    grown, coin = RootTrees(contexts.pair, contexts.warp, context), SamplingCoin(generator)
+    grown, coin = RootTrees(contexts.pair, contexts.sampling, context), SamplingCoin(generator)
     means = []
     for _ in range(trees):
         roots = grown.one_of_each(actions, coin)

@@ -57,7 +57,7 @@ class ModelsWorld:
     digest: str
     vocab_size: int
     full_vocab_size: int
-    warp: Sampling
+    samplings: Sampling
     root_set: Roots
     words: tuple[str, ...]
     text_hash: str
@@ -77,7 +77,7 @@ class ModelsWorld:
                 f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
-        if self.cut and self.warp.told_apart:
+        if self.cut and self.samplings.told_apart:
             raise InvalidInput(
                 f"told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
                 f"another one behind a cut of the vocabulary; add vocab={self.full_vocab_size} where that fits"
@@ -106,7 +106,7 @@ class ModelsWorld:
             "pair": self.digest,
             "text_hash": self.text_hash,
             "vocab_size": self.vocab_size,
-            "warp": self.warp.as_dict(),
+            "warp": self.samplings.as_dict(),  # the name is part of the key of stored rows
             "roots": [list(context) for context in self.contexts],
             "denominator": FLOAT_UNIT if self.denominator is None else self.denominator,
             **({"rest": REST} if self.cut else {}),
@@ -171,10 +171,10 @@ class ModelsWorld:
         if self.pair is None:
             raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
         if not self.cut:
-            target, draft = pair_tables(self.pair, self.warp, root, depth)
+            target, draft = pair_tables(self.pair, self.samplings, root, depth)
             told = {"told": draft.told.tables} if isinstance(draft.told, TableProcess) else {}
             return {"target": target.tables, "draft": draft.tables, **told}
-        cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - REST)
+        cut = truncated_tables(self.pair, self.samplings, root, depth, self.vocab_size - REST)
         return {
             "target": cut.target.tables,
             "draft": cut.draft.tables,
@@ -188,12 +188,12 @@ class ModelsWorld:
         if self.cut:
             size += f" (of {self.full_vocab_size:,}; the last {REST} stand for all others)"
         roots = f"root {self.words[0]!r}" if len(self.contexts) == 1 else str(self.root_set)
-        return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
+        return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.samplings}, {roots}"
 
 
 def pair_problem(
     opened: Opened,
-    warp: Sampling,
+    samplings: Sampling,
     size: int | None = None,
     count: int | None = None,
     root: str | None = None,
@@ -220,7 +220,7 @@ def pair_problem(
         strong_id(fields),
         size,
         pair.vocab_size,
-        warp,
+        samplings,
         given,
         words,
         opened.corpus.digest if opened.prompts is None else opened.prompts.digest,

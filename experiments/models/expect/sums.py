@@ -46,8 +46,10 @@ class RootRows:
         self._levels: list[tuple[tuple[Any, Any], Any, tuple[Any, Any]]] = []
 
     @classmethod
-    def of(cls, pair: Pair, warp: Sampling, root: Context, entries: int) -> RootRows:
-        return cls(lambda which, contexts: continued_rows(pair, which, warp, root, contexts), pair.vocab_size, entries)
+    def of(cls, pair: Pair, sampling: Sampling, root: Context, entries: int) -> RootRows:
+        return cls(
+            lambda which, contexts: continued_rows(pair, which, sampling, root, contexts), pair.vocab_size, entries
+        )
 
     def level(self, depth: int) -> tuple[Any, Any]:
         """`p` and `q` at the contexts of this depth, each of shape `(n, V)`."""

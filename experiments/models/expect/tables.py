@@ -93,10 +93,10 @@ def _digest(flat: Mapping[str, Any]) -> bytes:
     return digest.digest()
 
 
-def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
+def pair_tables(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
     """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
 
-    The draft has the rows that verifiers are told with it, where `warp` says so.
+    The draft has the rows that verifiers are told with it, where `sampling` says so.
     root: the tokens of the text before the draft tree, at least one. depth: `L`; 0: only rows at the root.
     Rows sum to 1 up to about 1e-15. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
     of more than `MAX_TABLE_ENTRIES` numbers.
@@ -106,29 +106,29 @@ def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> 
     check_size(pair.vocab_size, depth)
 
     def table(which: str, deepest: int) -> TableProcess:
-        sampling, rows = warp.of(which), []
-        row_wise = replace(sampling, memory=None)
+        own, rows = sampling.of(which), []
+        row_wise = replace(own, memory=None)
         for length in range(deepest + 1):
             contexts = np.indices((pair.vocab_size,) * length).reshape(length, pair.vocab_size**length).T
             rows.append(continued_rows(pair, which, row_wise, root, contexts))
-        return tabulate(sampling.remembered(TableProcess(rows, which), deepest), deepest, FLOAT64, which)
+        return tabulate(own.remembered(TableProcess(rows, which), deepest), deepest, FLOAT64, which)
 
     target, draft = table("target", depth), table("draft", max(depth - 1, 0))
-    return target, telling(draft, table("told", max(depth - 1, 0)) if warp.told_apart else None)
+    return target, telling(draft, table("told", max(depth - 1, 0)) if sampling.told_apart else None)
 
 
-def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int, leaf_rows: bool = True) -> Case:
+def root_case(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int, leaf_rows: bool = True) -> Case:
     """The tables of `pair_tables` with the root as their name; raises likewise.
 
     leaf_rows: without them the target's rows at the leaves are uniform; they only decide the correction there.
     """
     if leaf_rows or not depth:
-        return Case(str(root), *pair_tables(pair, warp, root, depth))
-    size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
+        return Case(str(root), *pair_tables(pair, sampling, root, depth))
+    size, (target, draft) = pair.vocab_size, pair_tables(pair, sampling, root, depth - 1)
     deepest = np.full((size**depth, size), 1 / size)
     if depth > 1:
         last = np.indices((size,) * (depth - 1)).reshape(depth - 1, -1).T
-        draft = TableProcess([*draft.tables, continued_rows(pair, "draft", warp, root, last)], "draft")
+        draft = TableProcess([*draft.tables, continued_rows(pair, "draft", sampling, root, last)], "draft")
     return Case(str(root), TableProcess([*target.tables, deepest], "target"), draft)
 
 
@@ -143,7 +143,7 @@ def check_size(vocab_size: int, depth: int) -> None:
         )
 
 
-def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], contexts: Any) -> Any:
+def continued_rows(pair: Pair, which: str, sampling: Sampling, root: Sequence[int], contexts: Any) -> Any:
     """The rows after `root + context`, a float64 array of shape `(n, V)`, each divided by its sum.
 
     contexts: tokens since the root, shape `(n, length)`; raises `InvalidInput` where the root is empty.
@@ -157,7 +157,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
     shared = _root_cache(pair, which, prefix) if cached else None
     if shared is None:
         whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)
-        return _normalised(pair.rows(which, whole, warp, root=len(root)))
+        return _normalised(pair.rows(which, whole, sampling, root=len(root)))
     config = model.config.get_text_config()
     width = pair.vocab_size + 2 * config.num_hidden_layers * config.hidden_size
     batch = max(1, BATCH_ENTRIES // ((len(root) + tokens.shape[1]) * width))
@@ -168,7 +168,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
             cache.batch_repeat_interleave(len(part))
             logits = model(part, past_key_values=cache, use_cache=True).logits[:, -1]
             texts = torch.cat([prefix.expand(len(part), -1), part], dim=1)
-            parts.append(pair.sampled(which, logits, texts, warp, len(root)))
+            parts.append(pair.sampled(which, logits, texts, sampling, len(root)))
     return _normalised(torch.cat(parts))
 
 

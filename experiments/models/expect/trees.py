@@ -32,10 +32,10 @@ class RootTrees:
     target, draft: the rows of both models computed so far. told: what verifiers are told of the draft.
     """
 
-    def __init__(self, pair: Pair, warp: Sampling, root: Context) -> None:
+    def __init__(self, pair: Pair, sampling: Sampling, root: Context) -> None:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-        self.told = TreeRows(pair.vocab_size) if warp.told_apart else self.draft
-        self._pair, self._warp, self._root = pair, warp, root
+        self.told = TreeRows(pair.vocab_size) if sampling.told_apart else self.draft
+        self._pair, self._sampling, self._root = pair, sampling, root
 
     def drawn(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
         """`count` trees of a scheme, drawn together so that their rows share passes; raises as `drawing`."""
@@ -67,7 +67,7 @@ class RootTrees:
             logits = (
                 torch.stack([along[context] for context in some]) if along else self._pair.logits(which, texts, begins)
             )
-            rows = self._pair.sampled(which, logits, texts, self._warp, begins)
+            rows = self._pair.sampled(which, logits, texts, self._sampling, begins)
             known.update(zip(some, rows.cpu().numpy(), strict=True))
 
     def _logits_along(self, which: str, contexts: Set[Context]) -> dict[Context, torch.Tensor]:

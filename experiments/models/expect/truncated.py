@@ -73,7 +73,7 @@ class Truncated:
     outside_draft: tuple[float, ...]
 
 
-def truncated_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int, kept: int) -> Truncated:
+def truncated_tables(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int, kept: int) -> Truncated:
     """The tables of the `kept` most probable tokens at each context of at most `depth` tokens after the root, float64.
 
     Raises `InvalidInput` for a depth below 1 or a number of tokens that the vocabulary does not have, and `TooLarge`.
@@ -84,7 +84,7 @@ def truncated_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int
         )
     check_size(kept + REST, depth)
     batch = max(1, BATCH_ENTRIES // pair.vocab_size)
-    return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, batch)
+    return cut_tables(lambda which, some: continued_rows(pair, which, sampling, root, some), depth, kept, batch)
 
 
 def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: int = 1024) -> Truncated:

@@ -21,7 +21,7 @@ class Setting:
     """What all measurements share. root_set: the root contexts with their origin; digest: hash of both models."""
 
     pair: Pair
-    warp: Sampling
+    sampling: Sampling
     root_set: Roots
     digest: str
     seed: int = 0
@@ -38,7 +38,7 @@ class Setting:
             "pair": self.digest,
             "text_hash": self.pair.text_digest,
             "V": self.pair.vocab_size,
-            "warp": self.warp.as_dict(),
+            "warp": self.sampling.as_dict(),  # the name is part of the key of a row, which seeds depend on
             "roots": [list(root) for root in self.roots],
             "dtype": str(self.pair.dtype).removeprefix("torch."),
             "device": device_name(self.pair.device),
@@ -61,12 +61,14 @@ def seed_of(key: str) -> int:
     return int(key[:15], 16)
 
 
-def setting(pair: Pair, warp: Sampling, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
+def setting(
+    pair: Pair, sampling: Sampling, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy"
+) -> Setting:
     """A setting with the hash of the pair; raises `InvalidInput` where there is no root."""
     root_set = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
     if not root_set.contexts:
         raise InvalidInput("no root context is given; --roots takes at least 1")
-    return Setting(pair, warp, root_set, pair_digest(pair), seed, vectors)
+    return Setting(pair, sampling, root_set, pair_digest(pair), seed, vectors)
 
 
 def device_name(device: Any) -> str:

@@ -147,7 +147,7 @@ def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[
 
 def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
     """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
-    contexts = Contexts(setting.pair, setting.warp, setting.roots)
+    contexts = Contexts(setting.pair, setting.sampling, setting.roots)
     made = [planned_scheme(scheme, contexts) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
@@ -356,7 +356,7 @@ def choose(
     opened: Opened,
     named: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
-    warp: Sampling,
+    sampling: Sampling,
     amount: Amount,
     seed: int,
     vectors: str,
@@ -372,7 +372,7 @@ def choose(
     forecast = Forecast(amount.seconds, perf_counter() if started is None else started)
     assert_declared(named)
     check_pair(opened.pair)
-    shared = setting(opened.pair, warp, opened.roots(amount.roots, amount.roots), seed, vectors)
+    shared = setting(opened.pair, sampling, opened.roots(amount.roots, amount.roots), seed, vectors)
     with measured_by(clock, opened.pair.device), ignored_generation_settings(shared):
         different, notes = planned(schemes, shared)
         amount, said = fitting(shared, different, amount)
@@ -426,8 +426,8 @@ def exact_tokens(search: Search) -> dict[Way, float]:
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
-        texts.append((*root, *plain_text(setting.pair, root, setting.warp, coin, half)))
-    contexts, generator = Contexts(setting.pair, setting.warp, texts), np.random.default_rng(setting.seed)
+        texts.append((*root, *plain_text(setting.pair, root, setting.sampling, coin, half)))
+    contexts, generator = Contexts(setting.pair, setting.sampling, texts), np.random.default_rng(setting.seed)
     for way in search.left:
         named, scheme = way
         left = until - forecast.passed
@@ -456,14 +456,14 @@ def report(
         "text": opened.corpus.name,
         **opened.root_source,
         "after": str(setting.root_set),
-        "sampling": str(setting.warp),
+        "sampling": str(setting.sampling),
         "device": device_name(pair.device),
         "clock": search.clock,
         "roots": amount.roots,
         "tokens": amount.tokens,
         "notes": search.notes,
-        "baseline": f"generate of transformers: the same prompts, {setting.warp}, cache on, {amount.tokens} tokens a "
-        "text, from call to return",
+        "baseline": f"generate of transformers: the same prompts, {setting.sampling}, cache on, {amount.tokens} tokens "
+        "a text, from call to return",
         "generate_tokens_per_second": amount.tokens / float(np.median([turn.seconds for turn in plain])),
         "target_passes": dict(passes),
         "rows": rows,
@@ -540,12 +540,12 @@ def recommendation(search: Search, confirmed: Sequence[Text]) -> str:
 
 def generate_call(search: Search, confirmed: Sequence[Text]) -> str:
     """The call of `generate` that uses the best candidate; plain `generate` where it was confirmed to be slower."""
-    way, warp = search.best, search.setting.warp
-    given = [", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())]
+    way, sampling = search.best, search.setting.sampling
+    given = [", ".join(f"{name}={value}" for name, value in sampling_of(sampling).items())]
     if speed_up(confirmed).high >= 1:
         given.insert(0, "assistant_model=draft" if isinstance(way, str) else "draft=draft")
         if not isinstance(way, str):
-            own = warp.of("draft")
-            draft_option = "" if own == warp.of("target") else f', draft_sampling="{own.text}"'
+            own = sampling.of("draft")
+            draft_option = "" if own == sampling.of("target") else f', draft_sampling="{own.text}"'
             given.insert(1, f'custom_generate=generate_with("{way[0].spec}", "{scheme_spec(way[1])}"{draft_option})')
     return f"target.generate(**inputs, {', '.join(given)}, max_new_tokens=..)"

@@ -49,20 +49,26 @@ def ignored_generation_settings(setting: Setting) -> Iterator[None]:
         transformers.logging.set_verbosity(verbosity)
 
 
-def sampling_of(warp: Sampling) -> dict[str, Any]:
+def sampling_of(sampling: Sampling) -> dict[str, Any]:
     """The arguments of `generate` for this sampling; none is left to its default."""
-    others = [name for name in ("bits", "ties", "eos", "table", "regex") if name in warp.settings]
+    others = [name for name in ("bits", "ties", "eos", "table", "regex") if name in sampling.settings]
     if others:
         raise InvalidInput(
-            f"generate of transformers, the baseline, does not sample with {warp}; leave out {', '.join(others)}"
+            f"generate of transformers, the baseline, does not sample with {sampling}; leave out {', '.join(others)}"
         )
     of_text = ("repetition_penalty", "no_repeat_ngram_size")
-    kept = {name: value for name in of_text if (value := getattr(warp, name)) is not None}
-    if warp.greedy:
+    kept = {name: value for name in of_text if (value := getattr(sampling, name)) is not None}
+    if sampling.greedy:
         return {"do_sample": False, **kept}
-    top_p = 1.0 if warp.top_p is None else warp.top_p
-    kept |= {name: value for name in ("min_p", "typical_p") if (value := getattr(warp, name)) is not None}
-    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p, **kept}
+    top_p = 1.0 if sampling.top_p is None else sampling.top_p
+    kept |= {name: value for name in ("min_p", "typical_p") if (value := getattr(sampling, name)) is not None}
+    return {
+        "do_sample": True,
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k or 0,
+        "top_p": top_p,
+        **kept,
+    }
 
 
 def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number: int) -> Turn:
@@ -74,7 +80,7 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
-        drawn = setting.warp.of("draft").text
+        drawn = setting.sampling.of("draft").text
         ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, draft_sampling=drawn)
         seconds = _timed_generate(setting, root, tokens, seed, draft=_assistant(setting), custom_generate=ours)
         block_tokens = sum(piece.block.depth + 1 for piece in pieces)
@@ -85,7 +91,7 @@ def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **m
     """The seconds of a call of `generate`."""
     pair, watch = setting.pair, Stopwatch(setting.pair.device)
     ids = torch.tensor([root], device=pair.device)
-    asked = {"max_new_tokens": tokens, "use_cache": True, **sampling_of(setting.warp), **more}
+    asked = {"max_new_tokens": tokens, "use_cache": True, **sampling_of(setting.sampling), **more}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         started = watch.now()

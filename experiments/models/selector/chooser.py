@@ -35,10 +35,10 @@ from draftproof.simulator.protocol import Coin, Context, Verifier
 Chooser: TypeAlias = Callable[[BlockStart], int]
 
 
-def by_network(network: SelectorNetwork, warp: Sampling) -> Chooser:
+def by_network(network: SelectorNetwork, sampling: Sampling) -> Chooser:
     """Chooses the most probable action of a network."""
     ready = NumpyNetwork(network)
-    return lambda start: int(ready.logits(start.network_input(warp, ready.widths)).argmax())
+    return lambda start: int(ready.logits(start.network_input(sampling, ready.widths)).argmax())
 
 
 def by_function(policy: UserPolicy, named: NamedVerifier, schemes: Sequence[Delayed]) -> Chooser:
@@ -169,14 +169,14 @@ def deciding(
     verifier: Verifier,
     actions: Sequence[Delayed],
     chooser: Chooser,
-    warp: Sampling,
+    sampling: Sampling,
     times: TimeModel,
     vectors: str = "numpy",
 ) -> Iterator[PolicyLoop]:
     """A generation loop with a policy; raises as `Loop` does."""
     if reads_features(pair.draft):
         raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
-    loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
+    loops = [Loop(pair, verifier, scheme, sampling, vectors) for scheme in actions]
     now = Stopwatch(pair.device).now
     with watched(pair.target, now) as target, watched(pair.draft, now) as draft:
         yield PolicyLoop(loops, chooser, times, target, draft)

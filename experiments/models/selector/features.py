@@ -35,9 +35,9 @@ class TokenOutput:
     row: Any
 
     @classmethod
-    def of(cls, state: TokenState, warp: Sampling, vocab_size: int) -> TokenOutput:
-        """From hidden state and logits; warp: the sampling of this model."""
-        return cls(state.hidden, warp.of_logits(state.logits[:vocab_size]).cpu().numpy())
+    def of(cls, state: TokenState, sampling: Sampling, vocab_size: int) -> TokenOutput:
+        """From hidden state and logits; sampling: the sampling of this model."""
+        return cls(state.hidden, sampling.of_logits(state.logits[:vocab_size]).cpu().numpy())
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class BlockStart:
         p, q = (None if output is None else output.row for output in (self.target_before, self.draft_before))
         return Known(self.context, self.draft_root.row, p, q, *self.times)
 
-    def network_input(self, warp: Sampling, widths: tuple[int, int]) -> Any:
+    def network_input(self, sampling: Sampling, widths: tuple[int, int]) -> Any:
         """The hidden states before the root, that at the root, and the numbers, in float32.
 
         widths: `H_p` and `H_q`. The result has shape `(H_p + 2 H_q + S,)`.
@@ -70,17 +70,17 @@ class BlockStart:
             np.zeros(width, np.float32) if output is None else output.hidden.float().cpu().numpy()
             for output, width in zip(outputs, (*widths, widths[1]), strict=True)
         ]
-        return np.concatenate([*hidden, np.array(numbers(self.known, warp), np.float32)])
+        return np.concatenate([*hidden, np.array(numbers(self.known, sampling), np.float32)])
 
 
-def network_inputs(starts: Sequence[BlockStart], warp: Sampling, widths: tuple[int, int]) -> torch.Tensor:
+def network_inputs(starts: Sequence[BlockStart], sampling: Sampling, widths: tuple[int, int]) -> torch.Tensor:
     """The inputs before `n` blocks, shape `(n, H_p + 2 H_q + S)`."""
-    return torch.tensor(np.stack([start.network_input(warp, widths) for start in starts]))
+    return torch.tensor(np.stack([start.network_input(sampling, widths) for start in starts]))
 
 
-def numbers(known: Known, warp: Sampling) -> list[float]:
+def numbers(known: Known, sampling: Sampling) -> list[float]:
     """The numbers of `SCALARS`."""
-    settings = [float(len(known.context)), warp.temperature, 1.0 if warp.top_p is None else warp.top_p]
+    settings = [float(len(known.context)), sampling.temperature, 1.0 if sampling.top_p is None else sampling.top_p]
     return [*_of_rows(known), *settings, float(known.draft_time), float(known.target_time)]
 
 
@@ -126,14 +126,14 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
 
 
 @torch.inference_mode()
-def block_starts(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[BlockStart]:
+def block_starts(pair: Pair, contexts: Sequence[Context], sampling: Sampling, times: TimeModel) -> list[BlockStart]:
     """What is known after each context, from one plain pass of each model over it."""
-    return [_block_start(pair, context, warp, times) for context in contexts]
+    return [_block_start(pair, context, sampling, times) for context in contexts]
 
 
-def _block_start(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> BlockStart:
+def _block_start(pair: Pair, context: Context, sampling: Sampling, times: TimeModel) -> BlockStart:
     def output(role: str, state: TokenState) -> TokenOutput:
-        return TokenOutput.of(state, warp.of(role), pair.vocab_size)
+        return TokenOutput.of(state, sampling.of(role), pair.vocab_size)
 
     tokens, several = torch.tensor([list(context)], device=pair.device), len(context) > 1
     with watched(pair.target) as target, watched(pair.draft) as draft:

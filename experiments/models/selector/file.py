@@ -27,7 +27,7 @@ class Use(NamedTuple):
     pair: str
     vocab_size: int
     widths: tuple[int, int]
-    warp: Sampling
+    sampling: Sampling
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def load_selector(path: Path, use: Use, actions: Sequence[Delayed] | None = None
         raise InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {command}") from None
     if network is None:
         raise InvalidInput(f"{cut(path)} {other}")
-    return Selector(network, stored, times, base[settings.index(use.warp.as_dict())])
+    return Selector(network, stored, times, base[settings.index(use.sampling.as_dict())])
 
 
 def _other_use(
@@ -131,9 +131,9 @@ def _other_use(
             f"chooses among {len(stored)} actions, not the {len(set(actions))} asked for: {odd} is in one list "
             "only; give the ranges that it was trained for, or train a selector for these"
         )
-    if use.warp.as_dict() not in settings:
+    if use.sampling.as_dict() not in settings:
         known = "; ".join(map(_setting_text, settings))
-        return f"was trained for {cut(known)}, not for {use.warp}; train one for this sampling"
+        return f"was trained for {cut(known)}, not for {use.sampling}; train one for this sampling"
     return None
 
 

@@ -52,7 +52,7 @@ class Plan:
 
     verifier: NamedVerifier
     actions: tuple[Delayed, ...]
-    warps: tuple[Sampling, ...]
+    samplings: tuple[Sampling, ...]
     times: TimeModel | None
     roots: int
     trees: int
@@ -94,7 +94,7 @@ def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str
 def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, kept: Store) -> dict[str, Any]:
     """Label, fit, judge and save."""
     started = time.perf_counter()
-    roots = opened.many_roots(plan.roots, plan.seed, plan.warps[0])
+    roots = opened.many_roots(plan.roots, plan.seed, plan.samplings[0])
     groups = list(dict(zip(roots.names, roots.groups, strict=True)).values())
     if groups and len(groups) < FEWEST:
         raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
@@ -139,7 +139,7 @@ def _about(opened: Opened, plan: Plan, times: TimeModel, digest: str) -> dict[st
         "text_hash": opened.corpus.digest,
         **opened.root_source,
         "actions": [_shape(scheme) for scheme in plan.actions],
-        "settings": [warp.as_dict() for warp in plan.warps],
+        "settings": [sampling.as_dict() for sampling in plan.samplings],
         "times": times_fields(times),
         "labels": "exact" if plan.exact else f"mean over {plan.trees} trees",
         "seed": plan.seed,
@@ -163,25 +163,29 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [_shape(scheme) for scheme in plan.actions], "versions": model_versions()}
     common |= {"labels": trees, "seed": 0 if trees is None else plan.seed}
-    at = [(warp, root) for warp in plan.warps for root in roots.contexts]
-    keys = [strong_id({**common, "warp": warp.as_dict(), "root": list(root)}) for warp, root in at]
+    at = [(sampling, root) for sampling in plan.samplings for root in roots.contexts]
+    # The name "warp" is part of the key, which seeds depend on.
+    keys = [strong_id({**common, "warp": sampling.as_dict(), "root": list(root)}) for sampling, root in at]
     work = {
-        key: partial(label_row, key, pair, plan.verifier.verifier, plan.actions, warp, root, trees)
-        for key, (warp, root) in zip(keys, at, strict=True)
+        key: partial(label_row, key, pair, plan.verifier.verifier, plan.actions, sampling, root, trees)
+        for key, (sampling, root) in zip(keys, at, strict=True)
     }
     what = "exact" if trees is None else f"the mean over {trees} sampled trees"
     with named_errors(plan.verifier.label):
         computed_rows(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
     widths = hidden_widths(pair)
-    inputs = [network_inputs(block_starts(pair, roots.contexts, warp, times), warp, widths) for warp in plan.warps]
+    inputs = [
+        network_inputs(block_starts(pair, roots.contexts, sampling, times), sampling, widths)
+        for sampling in plan.samplings
+    ]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
     prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
     return Labelled(
         torch.cat(inputs),
         np.array([kept[key]["tokens"] for key in keys]),
         np.array([times.time(action.as_dict()) for action in plan.actions]),
-        np.repeat(np.arange(len(plan.warps)), len(roots.contexts)),
-        np.tile(np.array(prompts), len(plan.warps)),
+        np.repeat(np.arange(len(plan.samplings)), len(roots.contexts)),
+        np.tile(np.array(prompts), len(plan.samplings)),
     )
 
 
@@ -190,14 +194,14 @@ def label_row(
     pair: Pair,
     verifier: Verifier,
     actions: Sequence[Delayed],
-    warp: Sampling,
+    sampling: Sampling,
     root: Context,
     trees: int | None,
 ) -> dict[str, Any]:
     """The labels of one root as a row of the store. trees: None for exact labels. The key decides the seed."""
     started = time.perf_counter()
     generator = np.random.default_rng(int(key[:15], 16))
-    means = labels(verifier, actions, Contexts(pair, warp, [root]), trees, generator)
+    means = labels(verifier, actions, Contexts(pair, sampling, [root]), trees, generator)
     return {
         "strong_id": key,
         "tokens": means,

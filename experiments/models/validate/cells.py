@@ -118,7 +118,7 @@ def cell_key(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, ef
 
 
 def _blocks(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
-    loop = Loop(setting.pair, tested.executed.verifier, scheme, setting.warp, setting.vectors)
+    loop = Loop(setting.pair, tested.executed.verifier, scheme, setting.sampling, setting.vectors)
     coin = setting.coin(seed)
     with named_errors(tested.executed.label):
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
@@ -186,7 +186,7 @@ def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts:
     # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
     # another one behind a cut of the vocabulary
     small = VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth)
-    if small or not isinstance(scheme, Delayed) or contexts.warp.told_apart:
+    if small or not isinstance(scheme, Delayed) or contexts.sampling.told_apart:
         return None
     prediction, tables = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
     if prediction is None:

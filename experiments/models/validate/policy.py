@@ -62,7 +62,9 @@ class PolicyRun:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
         setting, decisions = self.setting, list[PolicyBlock]()
         verifier = self.named.verifier
-        with deciding(setting.pair, verifier, self.actions, chooser, setting.warp, self.times, setting.vectors) as loop:
+        with deciding(
+            setting.pair, verifier, self.actions, chooser, setting.sampling, self.times, setting.vectors
+        ) as loop:
             started = loop.now()
             for root in setting.roots:
                 standing = loop.start(root)
@@ -82,7 +84,7 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[PolicyBlock]) -> 
     predictions, setting = [], run.setting
     with bar("predictions", len(decisions)) as tick:
         for decision in decisions:
-            contexts = Contexts(setting.pair, setting.warp, [decision.context])
+            contexts = Contexts(setting.pair, setting.sampling, [decision.context])
             generator = np.random.default_rng([setting.seed, *decision.context[-64:]])
             predictions.append(
                 expected(run.named.verifier, run.actions[decision.action], contexts, POLICY_BUDGET, generator)
@@ -190,7 +192,7 @@ def validate_policy(
     named: NamedVerifier,
     pair: PairOptions,
     shape: ShapeOptions,
-    warp: Sampling,
+    sampling: Sampling,
     amount: tuple[int | None, int | None],
     seed: int,
     vectors: str,
@@ -210,15 +212,15 @@ def validate_policy(
     K, L1, L2 = (text or usual for text, usual in zip(ranges, RANGES, strict=True))
     actions = shapes_of(K, L1, L2)
     with open_pair(pair.wanted(seed)) as opened:
-        where = setting(opened.pair, warp, opened.roots(roots, ROOTS), seed, vectors)
+        where = setting(opened.pair, sampling, opened.roots(roots, ROOTS), seed, vectors)
         if from_file(spec):
             times = measured_times(where.pair, CONTEXT_TOKENS, actions)
             run = PolicyRun(where, named, tuple(actions), by_function(user_policy(spec), named, actions), times)
         else:
             path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
-            use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), warp)
+            use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), sampling)
             selector = load_selector(path, use, actions if any(ranges) else None)
-            chooser = by_network(selector.network, warp)
+            chooser = by_network(selector.network, sampling)
             run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
         return {"policy": spec, **_about(opened, where), **report_of(run, blocks or BLOCKS)}
 

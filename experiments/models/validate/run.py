@@ -82,7 +82,7 @@ class Validation:
 def contexts_of(validation: Validation) -> Contexts:
     """Both models after the roots, with all tables that are small enough."""
     setting = validation.setting
-    contexts = Contexts(setting.pair, setting.warp, setting.roots)
+    contexts = Contexts(setting.pair, setting.sampling, setting.roots)
     if validation.depth:
         with bar("tables", len(setting.roots)) as tick:
             contexts.cases(validation.depth, progress=tick)
@@ -100,7 +100,7 @@ def model_checks(validation: Validation) -> dict[str, Any]:
     setting, prompt = validation.setting, validation.setting.roots[0]
     trees, caches, largest = [], [], _largest_trees(validation)
     for verifier, scheme in largest:
-        loop = Loop(setting.pair, verifier.executed.verifier, scheme, setting.warp, setting.vectors)
+        loop = Loop(setting.pair, verifier.executed.verifier, scheme, setting.sampling, setting.vectors)
         with named_errors(verifier.executed.label):
             trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
             caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
@@ -219,14 +219,14 @@ def make_validation(
     named: Sequence[NamedVerifier],
     replaced: dict[str, NamedVerifier],
     schemes: Sequence[DraftScheme],
-    warp: Sampling,
+    sampling: Sampling,
     amount: Amount,
     seed: int,
     vectors: str,
 ) -> Validation:
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     check_pair(opened.pair)
-    made = setting(opened.pair, warp, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
+    made = setting(opened.pair, sampling, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
     check_roots(opened.pair, made.root_set, max(scheme.depth for scheme in schemes))
     return Validation(made, tuple(measured_verifiers(named, replaced)), tuple(schemes), amount.effort)
 
@@ -291,8 +291,8 @@ def about(opened: Opened, validation: Validation) -> dict[str, Any]:
         "after": str(validation.setting.root_set),
         "bits_per_character": opened.quality,
         "sample": opened.sample,
-        "warp": validation.setting.warp.as_dict(),
-        "sampling": str(validation.setting.warp),
+        "warp": validation.setting.sampling.as_dict(),
+        "sampling": str(validation.setting.sampling),
         "roots": [pair.decode(root) for root in validation.setting.roots],
         "device": device_name(pair.device),
         "threads": torch.get_num_threads(),

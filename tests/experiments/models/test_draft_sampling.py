@@ -52,8 +52,8 @@ def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_t
     pair, verifier = random_pair(vocab=4, dtype=torch.float64), make(name)
     told = Samplings.of_options("top_p=.9", "top_k=2", "draft")
     exact, other = (
-        expected(verifier, SCHEME, Contexts(pair, warp, [ROOT]), Budget(10_000, 2), np.random.default_rng(0)).mean
-        for warp in (told, Samplings.of_options("top_p=.9", "top_k=2"))
+        expected(verifier, SCHEME, Contexts(pair, sampling, [ROOT]), Budget(10_000, 2), np.random.default_rng(0)).mean
+        for sampling in (told, Samplings.of_options("top_p=.9", "top_k=2"))
     )
     found = expected(verifier, SCHEME, Contexts(pair, told, [ROOT]), Budget(0, 600), np.random.default_rng(0))
     assert not found.exact
@@ -64,11 +64,11 @@ def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_t
 def test_marginals_of_a_draft_are_sums_over_its_paths_and_only_tables_have_them(
     random_pair: Callable[..., Pair],
 ) -> None:
-    pair, warp = random_pair(vocab=3), Samplings.of_options("temperature=1.3", "temperature=.8,memory=0")
+    pair, sampling = random_pair(vocab=3), Samplings.of_options("temperature=1.3", "temperature=.8,memory=0")
     plain = Samplings.of_options("temperature=1.3", "temperature=.8")
-    (target, draft), (same, whole) = (pair_tables(pair, each, ROOT, 2) for each in (warp, plain))
+    (target, draft), (same, whole) = (pair_tables(pair, each, ROOT, 2) for each in (sampling, plain))
     assert np.array_equal(target.tables[2], same.tables[2])
     marginal = whole.row(()) @ whole.tables[1]
     assert draft.tables[1] == pytest.approx(np.tile(marginal, (3, 1)), abs=1e-12)  # sums of three products
     with pytest.raises(InvalidInput, match="memory=0 sums over all paths"):
-        Loop(pair, make("block"), Delayed(1, 0, 2), warp)
+        Loop(pair, make("block"), Delayed(1, 0, 2), sampling)

@@ -90,11 +90,11 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
     ids=str,
 )
 def test_sampled_texts_have_the_law_of_the_target(
-    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], warp: Sampling
+    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], sampling: Sampling
 ) -> None:
     pair = random_pair(vocab=SIZE)
     seen = sampled(pair, generate_with(verifier, scheme, vectors=vectors), **{"top_k": 0, **asked})
-    assert agrees(seen, law_of_texts(pair, 3, warp))
+    assert agrees(seen, law_of_texts(pair, 3, sampling))
     assert not agrees(seen, law_of_texts(pair, 3, Sampling(3)))
 
 

@@ -46,8 +46,8 @@ def small_tables(seed: int) -> Case:
     return Case("root", TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
-def draw_trees(pair: Pair, scheme: DraftScheme, warp: Sampling, root: Context, count: int) -> list[DraftNode]:
-    trees = RootTrees(pair, warp, root)
+def draw_trees(pair: Pair, scheme: DraftScheme, sampling: Sampling, root: Context, count: int) -> list[DraftNode]:
+    trees = RootTrees(pair, sampling, root)
     return trees.roots(trees.drawn(scheme, count, SamplingCoin(np.random.default_rng(0))))
 
 

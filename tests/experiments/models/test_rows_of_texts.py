@@ -37,9 +37,9 @@ TEXTS = {
 }
 
 
-def seen_in_loop(pair: Pair, warp: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
+def seen_in_loop(pair: Pair, sampling: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
     """The texts of some blocks, with the rows before each token that the loop has used."""
-    loop, coin = Loop(pair, make("traversal"), SCHEME, warp), coin_for("numpy", 5)
+    loop, coin = Loop(pair, make("traversal"), SCHEME, sampling), coin_for("numpy", 5)
     state, text, found = loop.start(ROOT, 100), list(ROOT), []
     for _ in range(blocks):
         made = loop.made(state, coin)
@@ -55,21 +55,21 @@ def seen_in_loop(pair: Pair, warp: Samplings, blocks: int = 12) -> list[tuple[li
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_rows_of_the_loop_are_those_of_whole_texts(random_pair: Callable[..., Pair], name: str) -> None:
-    pair, warp = random_pair(vocab=4, dtype=torch.float64, noise=0.5), Samplings.of_options(*TEXTS[name])
+    pair, sampling = random_pair(vocab=4, dtype=torch.float64, noise=0.5), Samplings.of_options(*TEXTS[name])
     compared = 0
-    for text, p, q in seen_in_loop(pair, warp):
+    for text, p, q in seen_in_loop(pair, sampling):
         for role, row in (("target", p), ("draft", q)):
             if row is not None:
-                expected = pair.rows(role, [text], warp, root=len(ROOT))[0].numpy()
+                expected = pair.rows(role, [text], sampling, root=len(ROOT))[0].numpy()
                 assert np.allclose(row, expected, atol=1e-12)
                 compared += 1
     assert compared > 20
 
 
 def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pair]) -> None:
-    pair, warp = random_pair(vocab=8, dtype=torch.float64), Sampling.parse("repetition_penalty=1.7,top_p=.9")
+    pair, sampling = random_pair(vocab=8, dtype=torch.float64), Sampling.parse("repetition_penalty=1.7,top_p=.9")
     steps = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(1.7)])
-    for text, p, _ in seen_in_loop(pair, warp):  # type: ignore[arg-type]
+    for text, p, _ in seen_in_loop(pair, sampling):  # type: ignore[arg-type]
         scores = steps(torch.tensor([text]), pair.logits("target", [text]))
         assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
 
@@ -77,11 +77,11 @@ def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pai
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize(("verifier", "name"), list(product(["traversal", "naive"], TEXTS)))
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair], name: str, verifier: str) -> None:
-    pair, warp, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
-    target, draft = pair_tables(pair, warp, ROOT, 2)
+    pair, sampling, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
+    target, draft = pair_tables(pair, sampling, ROOT, 2)
     exact = check(make(verifier), target, draft, SCHEME, FLOAT64.name)
     assert exact.lossless
-    loop = Loop(pair, make(verifier), SCHEME, warp)
+    loop = Loop(pair, make(verifier), SCHEME, sampling)
     blocks = many_blocks(loop, ROOT, runs, coin_for("numpy", 1))
     taken, spread = np.mean([block.depth for block in blocks]), float(exact.metrics.variance) ** 0.5
     assert abs(taken + 1 - float(exact.block_efficiency)) <= 5 * spread / np.sqrt(runs) + 1e-9
@@ -93,12 +93,12 @@ def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair],
 def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(random_pair: Callable[..., Pair]) -> None:
     pair = random_pair(vocab=4, dtype=torch.float64, noise=0.5)
     for masks in ("no_repeat_ngram_size=3", "table=01-1/-10-"):
-        warp = Sampling.parse(f"temperature=0,{masks}")
-        alone = plain_text(pair, ROOT, warp, coin_for("numpy", 0), 20)
-        loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), warp)
+        sampling = Sampling.parse(f"temperature=0,{masks}")
+        alone = plain_text(pair, ROOT, sampling, coin_for("numpy", 0), 20)
+        loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), sampling)
         ours = text_after(loop, ROOT, coin_for("numpy", 0), 20)
         assert ours == alone
-        state = warp.masks(4, tuple(ROOT))
+        state = sampling.masks(4, tuple(ROOT))
         for place, token in enumerate(ours):
             allowed = state.allowed(ours[:place])
             assert allowed is not None
@@ -156,10 +156,12 @@ def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     pair, runs = random_pair(vocab=4, dtype=torch.float64, noise=0.5), 2_000
     told, right = Samplings.of_options(*TOLD[name]), Samplings.of_options(*TOLD[name][:2])
     rows = [
-        expected(make("naive"), SCHEME, Contexts(pair, warp, [tuple(ROOT)]), VALIDATE_BUDGET, np.random.default_rng(0))
-        for warp in (told, right)
+        expected(
+            make("naive"), SCHEME, Contexts(pair, sampling, [tuple(ROOT)]), VALIDATE_BUDGET, np.random.default_rng(0)
+        )
+        for sampling in (told, right)
     ]
-    cases = [root_case(pair, warp, ROOT, 2) for warp in (told, right)]
+    cases = [root_case(pair, sampling, ROOT, 2) for sampling in (told, right)]
     wrong, fine = (max_deviation(found, [case])[0] for found, case in zip(rows, cases, strict=True))
     assert wrong > 1e-3
     assert fine < 1e-12

@@ -241,7 +241,7 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
     assert "for the pair one, not two" in refused(pair="two")
     assert "for V = 8, not 27" in refused(vocab_size=27)
     assert "for the verifier naive, not block" in refused(verifier="block")
-    assert "was trained for temperature=1.0, not for temperature 0.5" in refused(warp=Sampling(0.5))
+    assert "was trained for temperature=1.0, not for temperature 0.5" in refused(sampling=Sampling(0.5))
     assert "delayed(K=1, L1=0, L2=5) is in one list only" in refused(given=[*actions, Delayed(1, 0, 5)])
     assert "no selector" in refused(path.with_name("selector-block.safetensors"), verifier="block")
     assert "damaged" in refused(widths=(16, 16))

@@ -47,8 +47,8 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
         told.append(start)
         return (sum(start.context) + len(told)) % len(ACTIONS)
 
-    warp, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
-    with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, warp, TIMES) as loop:
+    sampling, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
+    with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, sampling, TIMES) as loop:
         standing = loop.start(prompt, 100)
         for _ in range(24):
             decided, standing = loop.step(standing, coin)
@@ -56,7 +56,7 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
         assert loop.seconds["choose"] > 0
     assert {each.action for each in made} == set(range(len(ACTIONS)))
     for start, expected in zip(
-        told, block_starts(exact_pair, [each.context for each in made], warp, TIMES), strict=True
+        told, block_starts(exact_pair, [each.context for each in made], sampling, TIMES), strict=True
     ):
         for name, value in asdict(expected.known).items():
             found = getattr(start.known, name)
@@ -159,9 +159,9 @@ def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> N
     with torch.no_grad():
         for values in network.parameters():
             values.add_(torch.randn_like(values) * 0.1)
-    warp = Sampling(0.8, None, 0.7)
+    sampling = Sampling(0.8, None, 0.7)
     contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
-    inputs = network_inputs(block_starts(exact_pair, contexts, warp, TIMES), warp, (32, 16))
+    inputs = network_inputs(block_starts(exact_pair, contexts, sampling, TIMES), sampling, (32, 16))
     network.standardise(inputs)
     expected = network.eval()(inputs).detach().numpy()
     ready = NumpyNetwork(network)

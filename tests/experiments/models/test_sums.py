@@ -117,9 +117,9 @@ def test_users_are_not_believed_and_rows_are_bounded() -> None:
 
 def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
     """With two tokens kept in each row, three contexts are enough at depth 2."""
-    warp = Sampling(top_k=2)
-    rows = RootRows.of(exact_pair, warp, ROOT, 16)
-    case = Case("", *pair_tables(exact_pair, warp, ROOT, 2))
+    sampling = Sampling(top_k=2)
+    rows = RootRows.of(exact_pair, sampling, ROOT, 16)
+    case = Case("", *pair_tables(exact_pair, sampling, ROOT, 2))
     law = predict(make("block"), [case], Delayed(1, 0, 2))
     summed = Expected.of_reaches([reaches(make("block"), Delayed(1, 0, 2), rows)])
     assert summed.depth_distribution == pytest.approx(law.depth_distribution)

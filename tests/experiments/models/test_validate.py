@@ -186,7 +186,7 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
         cell_key(made, each, SHAPES[1], effort),
         cell_key(made, each, scheme, Effort(blocks=7)),
         cell_key(replace(made, seed=1), each, scheme, effort),
-        cell_key(replace(made, warp=Sampling(0.5)), each, scheme, effort),
+        cell_key(replace(made, sampling=Sampling(0.5)), each, scheme, effort),
         cell_key(replace(made, root_set=replace(made.root_set, contexts=made.roots[:1])), each, scheme, effort),
         cell_key(replace(made, pair=exact_pair), each, scheme, effort),
         cell_key(replace(made, digest="other"), each, scheme, effort),
@@ -279,7 +279,7 @@ def test_torch_vectors_are_as_predicted(tiny_pair: Pair, contexts: Contexts) -> 
 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
     greedy = validation_of(tiny_pair)
-    greedy = replace(greedy, setting=replace(greedy.setting, warp=Sampling(0)), schemes=SHAPES[:1])
+    greedy = replace(greedy, setting=replace(greedy.setting, sampling=Sampling(0)), schemes=SHAPES[:1])
     contexts = run.contexts_of(greedy)
     rows = run.cell_rows(greedy, contexts, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}

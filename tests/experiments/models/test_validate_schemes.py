@@ -65,7 +65,7 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
 
 def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
-    contexts = Contexts(made.pair, made.warp, made.roots)
+    contexts = Contexts(made.pair, made.sampling, made.roots)
     scheme, said = planned_scheme(Sequoia(3, 2), contexts)
     assert isinstance(scheme, Sequoia)
     assert sum(scheme.tree) == 3
