@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
     from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate, law_certificate
     from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
+    from draftproof.lp_analysis.direct import direct_bound, measured_bound
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
     from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
-    from draftproof.lp_analysis.reference.cuts import CutBound, cut_bound
-    from draftproof.lp_analysis.reference.direct import direct_bound, measured_bound
     from draftproof.lp_analysis.single_step import single_step_optimum
     from draftproof.lp_analysis.solve import METHODS, Optimum, OptimumInterrupted, optimum
 
@@ -26,7 +25,6 @@ __all__ = [
     "METHODS",
     "MOST_PATHS",
     "MOST_TRUNKS",
-    "CutBound",
     "FrontierInterrupted",
     "FrontierPoint",
     "Hitting",
@@ -38,7 +36,6 @@ __all__ = [
     "check_certificate",
     "check_file",
     "check_frontier",
-    "cut_bound",
     "direct_bound",
     "dumps",
     "frontier",
@@ -56,8 +53,7 @@ _MODULES = {
     "measure": "bias_measures",
     **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "law_certificate"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
-    **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
-    **dict.fromkeys(("direct_bound", "measured_bound"), "reference.direct"),
+    **dict.fromkeys(("direct_bound", "measured_bound"), "direct"),
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),

@@ -176,7 +176,7 @@ class IidBranches(Branches):
         """The possible sets of nodes with their probabilities, by inclusion and exclusion over sets of branches."""
         below, width, K = self.shares, self.shares.shape[1], self.scheme.K
         if len(self.groups) * sum(comb(width, count) for count in range(1, K + 1)) > MOST_TREES:
-            raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape or the cuts")
+            raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape")
         listed = []
         for index, mass in enumerate(self.groups):
             if not mass > 0:

@@ -57,7 +57,6 @@ HOUSE = """
     lp_analysis.single_step
     lp_analysis.solvers
     lp_analysis
-    lp_analysis.reference
     lp_analysis!
     experiments.shared experiments.runtime
     experiments.result

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis.reference.direct import direct_bound
+from draftproof.lp_analysis.direct import direct_bound
 from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes

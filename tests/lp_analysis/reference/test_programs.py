@@ -1,6 +1,6 @@
-"""The parts of the whole-tree programs, each against brute force: antichains, prices, linear algebra, orders."""
+"""The parts of the whole-tree programs, each against brute force: prices, linear algebra, orders."""
 
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,16 +8,14 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.lp_analysis import hitting
+from draftproof.lp_analysis import direct, hitting
 from draftproof.lp_analysis.decompose import decompose, iid_law, repaired, slack
+from draftproof.lp_analysis.direct import direct_bound
 from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, probability
-from draftproof.lp_analysis.nodes import efficiency, from_leaves, hit_probability, prefix_masses, reach
+from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
 from draftproof.lp_analysis.orders import selection_law
 from draftproof.lp_analysis.prices import end_prices, node_worths, price_bound, sorted_levels, subgradient, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.reference import direct
-from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
-from draftproof.lp_analysis.reference.direct import direct_bound
 from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
 from draftproof.lp_analysis.solvers.interior import LevelProgram, dot, each
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
@@ -29,41 +27,6 @@ from draftproof.simulator.instances.families import FAMILIES
 
 def instance_of(V, depth, family="perturbed", seed=0):
     return FAMILIES[family].instance(V, depth, np.random.default_rng(seed))
-
-
-def all_antichains(V, depth):
-    """Every antichain below the root, as sets of (depth, index)."""
-
-    def below(d, c):
-        own = [[(d, c)]]
-        if d == depth:
-            return [[], *own]
-        parts = [below(d + 1, c * V + y) for y in range(V)]
-        return [list(chain(*choice)) for choice in product(*parts)] + own
-
-    return [list(chain(*choice)) for choice in product(*(below(1, y) for y in range(V)))]
-
-
-@pytest.mark.parametrize("family", ["perturbed", "dirichlet", "zeros", "ties"])
-@pytest.mark.parametrize(("V", "depth"), [(2, 3), (3, 2)])
-def test_the_hull_holds_the_best_antichain_for_every_slope(family, V, depth):
-    instance = instance_of(V, depth, family)
-    masses = prefix_masses(instance.draft.tables, depth)
-    reached = prefix_masses(instance.target.tables, depth)  # D(c) = p(c) matches the target and breaks the draft
-    for d in range(1, depth + 1):
-        reached[d] = reached[d] * RATIONAL.number(1 if d == 1 else "3/4")
-        reached[d] = np.where(masses[d] > 0, reached[d], reached[d] * 0)
-    segments, slopes = hull(reached, masses)
-    found = corners(segments)
-    points = [(sum(masses[d][c] for d, c in C), sum(reached[d][c] for d, c in C)) for C in all_antichains(V, depth)]
-    for slope, mass, value in found:
-        antichain = antichain_at(slope, slopes)
-        assert sum(masses[d][c] for d, c in antichain) == mass
-        assert sum(reached[d][c] for d, c in antichain) == value
-        assert value - slope * mass == max(y - slope * x for x, y in points)
-    for K in (2, 3):
-        worst = max(y - hit_probability(x, K) for x, y in points)
-        assert max([0, *(value - hit_probability(mass, K) for _, mass, value in found)]) == max(0, worst)
 
 
 @pytest.mark.parametrize("family", ["perturbed", "zeros"])

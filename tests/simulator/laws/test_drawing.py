@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.lp_analysis import cut_bound
+from draftproof.lp_analysis import optimum
 from draftproof.simulator import InvalidInput, InvalidVerifier, TableProcess, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
@@ -70,7 +70,7 @@ def test_a_scheme_with_state_has_no_law(kind: type) -> None:
 
 def test_a_scheme_with_state_has_no_bound() -> None:
     with pytest.raises(InvalidInput, match="draw must be a function"):
-        cut_bound(TARGET, DRAFT, UserScheme(Turns()))
+        optimum(TARGET, DRAFT, UserScheme(Turns()))
 
 
 class Whole:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from draftproof.lp_analysis.hitting import Trees
+from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, Trees
 from draftproof.lp_analysis.modelling import modelling
-from draftproof.lp_analysis.reference.separation import separable
 from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import tabulate
@@ -46,9 +46,16 @@ def direct_bound(
     target, draft: processes, or their tables to the depth of the scheme less 1. measure: of the bias, a name that
     `bias_measures.measure` takes. Raises `InvalidInput`, `TooLarge`.
     """
-    trees = separable(draft, scheme).trees
     tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
-    return solve_direct(tables, trees, bias, measure)
+    return solve_direct(tables, trees_of(draft, scheme), bias, measure)
+
+
+def trees_of(draft: ProcessLike, scheme: DraftScheme) -> Trees:
+    """The trees of any scheme; those of delayed trees in float64."""
+    process = as_process(draft, "draft")
+    if not isinstance(scheme, Delayed):
+        return ListedTrees.of(process, scheme).trees
+    return IidBranches(tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "draft").tables, scheme).trees
 
 
 def measured_bound(

@@ -1,1 +1,0 @@
-"""The same optimum by independent methods: the direct program, and cuts with exact separation."""
