@@ -20,7 +20,7 @@ import numpy as np
 
 from draftproof.simulator.protocol import Coin, Vector
 from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
-from draftproof.verifiers._limits import check_numbers
+from draftproof.verifiers._programs import check_numbers
 from draftproof.verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
 from draftproof.verifiers._tournament import DECIMALS, DENOMINATOR, as_type_of, play
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from draftproof.verifiers._limits import MOST_NUMBERS, check_numbers
+from draftproof.verifiers._programs import MOST_NUMBERS, check_numbers
 from draftproof.verifiers._race import COARSE, SPAN, Race, gathered, over_segments, race_integral, segments
 
 #: The bits that a weight keeps.

@@ -23,8 +23,7 @@ from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import is_tensor, joined, minimum, top_tokens, without
 from draftproof.verifiers._equalised import POWER, ROUNDS
 from draftproof.verifiers._layers import Scored, Step, portion
-from draftproof.verifiers._limits import check_numbers
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import check_numbers, memoised
 from draftproof.verifiers._race import SPAN
 
 #: Different tokens, sorted, and the probability that exactly these are drafted.

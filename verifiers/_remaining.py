@@ -20,7 +20,7 @@ from typing import Any
 from draftproof.simulator.few import Few, few_tokens
 from draftproof.simulator.protocol import Coin, Vector
 from draftproof.simulator.vectors import excess, is_tensor, minimum, positive_part, scalar
-from draftproof.verifiers._weights import capped
+from draftproof.verifiers._paths import capped
 
 #: Where it is less than one in so many of the weight, `s` is added up: as a difference it would lose digits.
 CANCELS = 64

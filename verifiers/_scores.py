@@ -19,19 +19,26 @@ draft has its score there. Within a cell all drafts are equally good.
 
 Lossless for any scores, since the draft taken is verified against `r`. Steps 2 to 4 take a sort and `O(J^2)`
 operations, are exact for the classes and need no solver.
+
+The joint law of the next token and of how many drafts equal it: within a cell the place of a score is uniform, so that
+the law of the best of `k` scores is a polynomial in it. With `H` the mass of a token's scores in lower cells, `h` in
+this one, and `G`, `g` those of all other tokens together, `m` copies of the token and `k - m` others lie lower with
+probability `(H + u h)^m (G + u g)^(k - m)` at the place `u` of the cell. Shapes: `V` tokens, `C` cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import times
-from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class
+from draftproof.simulator.vectors import layers, minimum, residual, times
+from draftproof.verifiers._programs import check_numbers
+from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class, table
 
 #: Scores have probabilities that are multiples of one over this number.
 DENOMINATOR = 2**20
@@ -189,3 +196,53 @@ def _rounded(laws: Any) -> Any:
     ranks = np.empty_like(places)
     np.put_along_axis(ranks, places, np.broadcast_to(np.arange(laws.shape[1]), laws.shape), axis=1)
     return (units + (ranks < short[:, None])).astype(np.int64)
+
+
+def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
+    """Shape `(k + 1, V)`, by the number of drafts equal to the token; `min(1, p/r)` accepts the draft taken."""
+    cells = len(scores.edges) - 1
+    check_numbers("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
+    laws, best = _meeting(scores, range(len(q)), q)
+    law = scores.law(q)
+    kept = minimum(p, law) / (law + (law <= 0))
+    lost = q * (1 - kept) * (law > 0)
+    others = lost @ laws - lost[:, None] * laws  # the scores of other tokens that are rejected
+    rest, result = residual(p, law), []
+    for m in range(k + 1):
+        copies = comb(k, m) * q**m
+        refused = copies * (k - m) * best(others, m, k - m - 1) if m < k else q * 0
+        taken = copies * m * best(laws, m - 1, k - m) if m else q * 0
+        result.append(taken * kept + rest * (refused + taken * (1 - kept)))
+    return layers(result)
+
+
+def winning_shares(scores: Scores, tokens: Sequence[int], mass: Any) -> list[Any]:
+    """For `m = 1..K` the probability that a token is drafted `m` times and taken, shape `(n,)`.
+
+    mass: the `q` of the `n` tokens, shape `(n,)`, a row of its arithmetic.
+    """
+    check_numbers(
+        "the shares of drafts with scores", float(len(tokens) * len(scores.edges) * 2 * len(scores.alive)), mass
+    )
+    laws, best = _meeting(scores, tokens, mass)
+    shares = [mass * 0 for _ in scores.alive]
+    for k, share in enumerate(scores.alive, start=1):
+        for m in range(1, k + 1) if share > 0 else ():
+            shares[m - 1] = shares[m - 1] + share * comb(k, m) * m * mass**m * best(laws, m - 1, k - m)
+    return shares
+
+
+def _meeting(scores: Scores, tokens: Sequence[int], mass: Any) -> tuple[Any, Callable[[Any, int, int], Any]]:
+    """The laws of scores, shape `(n, C)`, and how likely a score of each token is above so many copies and others."""
+    laws, edges = table(scores.laws(tokens), mass), table(scores.edges, mass)
+    below, column = laws.cumsum(1) - laws, mass[:, None]
+    low, wide = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
+
+    def best(own: Any, copies: int, others: int) -> Any:
+        parts: Any = [own]
+        for constant, linear, count in ((below, laws, copies), (low, wide, others)):
+            for _ in range(count):
+                parts = times(parts, constant, linear)
+        return sum(part.sum(1) / (power + 1) for power, part in enumerate(parts))
+
+    return laws, best

@@ -13,8 +13,7 @@ from typing import Any
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import entries
-from draftproof.verifiers._limits import check_numbers
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import check_numbers, memoised
 
 Set = tuple[int, ...]
 

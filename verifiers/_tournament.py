@@ -11,8 +11,7 @@ import scipy  # what is used of it is loaded at its first use
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor
-from draftproof.verifiers._limits import check_numbers
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import check_numbers, memoised
 
 #: Weights are multiples of one over this number.
 DENOMINATOR = 1024

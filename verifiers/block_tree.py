@@ -17,8 +17,7 @@ from typing import ClassVar
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from draftproof.simulator.structures import Continued, OnePath
-from draftproof.verifiers._paths import block_verify
-from draftproof.verifiers._weights import at_rejection, child_weights
+from draftproof.verifiers._paths import at_rejection, block_verify, child_weights
 
 
 @dataclass(frozen=True)

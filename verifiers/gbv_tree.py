@@ -16,9 +16,8 @@ from typing import ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from draftproof.simulator.structures import Continued
-from draftproof.verifiers._greedy_order import greedy_laws, greedy_path, ranked_below
 from draftproof.verifiers._paths import count_iid_branches, verify_drawn
-from draftproof.verifiers.gbv import GreedyBlock
+from draftproof.verifiers.gbv import GreedyBlock, greedy_laws, greedy_path, ranked_below
 
 
 @dataclass(frozen=True)

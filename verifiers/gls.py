@@ -31,8 +31,7 @@ from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import is_tensor, stacked, stacked_layers
-from draftproof.verifiers._limits import check_numbers
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import check_numbers, memoised
 from draftproof.verifiers._top_down import acceptance_rate, walk
 
 #: Coefficients and rates of a sum of exponentials, each of shape `(n,)`.

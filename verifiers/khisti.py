@@ -24,11 +24,11 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, 
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from draftproof.verifiers._class_tournament import class_joint_law, class_rounds
-from draftproof.verifiers._limits import check_numbers
+from draftproof.verifiers._paths import capped
+from draftproof.verifiers._programs import check_numbers
 from draftproof.verifiers._ratio_classes import CLASSES, number
 from draftproof.verifiers._top_down import acceptance_rate, walk
 from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, tournament
-from draftproof.verifiers._weights import capped
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,11 @@ from draftproof.verifiers._equalised import equalised
 from draftproof.verifiers._layer_classes import class_outcomes, class_step
 from draftproof.verifiers._layer_outcomes import race_outcomes
 from draftproof.verifiers._layers import Scored, Step, portion, sweep
-from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._newton import newton_weights
+from draftproof.verifiers._paths import child_weight
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import CLASSES
-from draftproof.verifiers._weights import child_weight
 
 #: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10

@@ -28,10 +28,10 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws,
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.vectors import minimum, one_hot, positive_part
 from draftproof.verifiers._layers import Scored, Step, sweep
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._paths import capped
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._ratio_classes import WHOLE, number
 from draftproof.verifiers._set_flow import can_list_sets, transport
-from draftproof.verifiers._weights import capped
 from draftproof.verifiers.khisti import winner_and_law
 from draftproof.verifiers.optimal_transport import accepted, mean_accepted, one_step
 

@@ -20,10 +20,9 @@ from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
-from draftproof.verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
-from draftproof.verifiers._weights import at_rejection, child_weights
+from draftproof.verifiers._paths import Drawn, at_rejection, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers.gbv import greedy_masses, greedy_path, greedy_root, greedy_step
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,11 @@ from draftproof.simulator.vectors import (
 )
 from draftproof.verifiers._branch_groups import groups_of
 from draftproof.verifiers._layers import Scored
+from draftproof.verifiers._paths import capped
 from draftproof.verifiers._ratio_classes import WHOLE, numbers
-from draftproof.verifiers._score_laws import joint_law
-from draftproof.verifiers._scores import Scores, scored
+from draftproof.verifiers._scores import Scores, joint_law, scored
 from draftproof.verifiers._set_flow import can_list_sets, set_masses, transport
 from draftproof.verifiers._top_down import walk
-from draftproof.verifiers._weights import capped
 from draftproof.verifiers.layer_transport import LayerTransport
 
 

@@ -30,8 +30,7 @@ from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import is_tensor
-from draftproof.verifiers._paths import block_verify, count_iid_branches
-from draftproof.verifiers._weights import at_rejection, child_weights
+from draftproof.verifiers._paths import at_rejection, block_verify, child_weights, count_iid_branches
 
 
 @dataclass(frozen=True, eq=False)

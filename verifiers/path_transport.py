@@ -30,13 +30,11 @@ from typing import Any, ClassVar, TypeAlias
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import is_tensor, layers, stacked_layers
-from draftproof.verifiers._memo import memoised
-from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
-from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
+from draftproof.verifiers._paths import Drawn, at_rejection, capped, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._ratio_classes import number
-from draftproof.verifiers._score_laws import winning_shares
-from draftproof.verifiers._scores import Scores, scored
-from draftproof.verifiers._weights import at_rejection, capped, child_weights
+from draftproof.verifiers._scores import Scores, scored, winning_shares
+from draftproof.verifiers._token_orders import DENOMINATOR, Mixture, node_mixtures, rounded
 
 #: The weight `D(c)/r(c)`; below the fork also `r_k(c)/r(c)` for `k = 1..K`.
 State: TypeAlias = tuple[Any, ...]

@@ -31,7 +31,7 @@ from draftproof.simulator.vectors import (
     times,
     token_by_token,
 )
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._rho import smallest_rho
 from draftproof.verifiers._top_down import acceptance_rate, walk
 

@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import LeafToRoot
 from draftproof.simulator.vectors import normalised, without
+from draftproof.verifiers._paths import at_rejection, capped, child_weights
 from draftproof.verifiers._remaining import Remaining, flattest_first
-from draftproof.verifiers._weights import at_rejection, capped, child_weights
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import OnePath
 from draftproof.simulator.vectors import normalised, positive_part, sums
-from draftproof.verifiers._weights import child_weights, weighted_path
+from draftproof.verifiers._paths import child_weights, weighted_path
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.theorems.proof.watch import Watch
 from draftproof.verifiers import STANDALONE, make
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers.spectr import SpecTr, smallest_rho
 
 

@@ -6,7 +6,7 @@ import pytest
 from draftproof.simulator import Delayed, Instance, TableProcess, block_law
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.verifiers import STANDALONE, make
-from draftproof.verifiers._weights import stop_probability
+from draftproof.verifiers._paths import stop_probability
 
 
 def tied(size: int, depth: int, seed: int) -> Instance:

@@ -10,9 +10,15 @@ from scipy.optimize import nnls
 
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
 from draftproof.simulator.verdicts.cases import conformance_instances
-from draftproof.verifiers import _cheapest_order, make
-from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
-from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
+from draftproof.verifiers import _token_orders, make
+from draftproof.verifiers._token_orders import (
+    DENOMINATOR,
+    Mixture,
+    cheapest_order,
+    node_mixtures,
+    ranked_below,
+    rounded,
+)
 from draftproof.verifiers.path_transport import PathTransport
 
 #: The weights of a few orders, each off by at most half of 1/DENOMINATOR: a hundred nodes lose 3e-4 at most.
@@ -121,7 +127,7 @@ def test_cheapest_order_costs_no_more_than_any_other_and_the_search_beyond_is_cl
 
         least = min(map(cost, permutations(range(5))))
         assert abs(cost(cheapest_order(factors, mass, below)) - least) < 1e-12
-        monkeypatch.setattr(_cheapest_order, "FEW", 0)
+        monkeypatch.setattr(_token_orders, "FEW", 0)
         searched = cost(cheapest_order(factors, mass, below))
         monkeypatch.undo()
         assert least - 1e-12 < searched <= least + 0.2 * (max(map(cost, permutations(range(5)))) - least)

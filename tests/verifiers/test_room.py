@@ -13,7 +13,7 @@ from draftproof.simulator import Delayed, MarkovProcess, TooLarge, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.verdicts.grids import grid_sample, grid_size
 from draftproof.verifiers._layers import Scored
-from draftproof.verifiers._limits import MOST_NUMBERS, check_numbers
+from draftproof.verifiers._programs import MOST_NUMBERS, check_numbers
 
 V = 50_257
 WAY_OUT = "keep the most probable tokens only, renormalised"

@@ -25,8 +25,7 @@ from draftproof.verifiers import (
     path_transport,
 )
 from draftproof.verifiers._ratio_classes import Sorted, by_classes
-from draftproof.verifiers._score_laws import winning_shares
-from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, with_scores
+from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, winning_shares, with_scores
 from draftproof.verifiers.optimal_transport import accepted, one_step
 from tests.quick import quick
 

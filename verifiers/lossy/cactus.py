@@ -25,7 +25,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector,
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import layers, minimum, one_hot, positive_part, residual, residuals
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers._weights import capped
+from draftproof.verifiers._paths import capped
 from draftproof.verifiers.lossy._rows import as_floats
 
 #: Square roots are rounded down to multiples of one in so many.

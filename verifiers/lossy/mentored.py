@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.simulator.vectors import layers, minimum, positive_part, residual, stacked_layers
-from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._parameters import hold_fractions
+from draftproof.verifiers._programs import memoised
 from draftproof.verifiers.lossy._rows import ROUNDING, ByRows, as_floats, relative_entropy
 
 #: `a` is a multiple of `2^-BITS`, found by as many halvings.

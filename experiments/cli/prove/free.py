@@ -37,8 +37,8 @@ from draftproof.simulator.theorems.proof.races import (
 )
 from draftproof.simulator.theorems.proof.theorem import Subject
 from draftproof.verifiers._layers import Scored, Step, sweep
-from draftproof.verifiers._node_orders import DENOMINATOR, Mixture
 from draftproof.verifiers._race import Race
+from draftproof.verifiers._token_orders import DENOMINATOR, Mixture
 from draftproof.verifiers._tournament import DENOMINATOR as UNITS
 from draftproof.verifiers._tournament import play
 

@@ -25,7 +25,7 @@ from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Verifier
 from draftproof.simulator.structures import Branch, Layered, LeafToRoot, OnePath, branch_of, offered
 from draftproof.verifiers._layers import Scored
-from draftproof.verifiers._weights import child_weight
+from draftproof.verifiers._paths import child_weight
 
 
 def evaluates_by_depth(verifier: Verifier, scheme: DraftScheme) -> bool:

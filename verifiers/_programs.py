@@ -1,4 +1,4 @@
-"""A cache for solutions of programs at a node, by rows and number of drafts."""
+"""Programs at one node: limits on their memory, checked before they begin, and a cache of their solutions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,28 @@ from typing import Any, TypeVar
 import numpy as np
 from flint import fmpq
 
+from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor
+
+#: Floats in memory at once: half a GiB.
+MOST_NUMBERS = 2**26
+#: Memory of an exact number, in floats.
+EXACT = 8
+
+
+def check_numbers(what: str, numbers: float, like: Any) -> None:
+    """Raise `TooLarge` for more than `MOST_NUMBERS` floats, or the same memory of exact numbers.
+
+    what: the program, in words. numbers: how many it holds. like: a row, for the vocabulary and the arithmetic.
+    """
+    weight = EXACT if str(getattr(like, "dtype", "")) == "object" else 1
+    if numbers * weight > MOST_NUMBERS:
+        raise TooLarge(
+            f"{what} at V = {len(like)} holds about {numbers:.1e} numbers, more than {MOST_NUMBERS / weight:.1e}; keep "
+            "the most probable tokens only, renormalised, or take a verifier without programs, such as specinfer"
+        )
+
 
 K = TypeVar("K")
 T = TypeVar("T")
