@@ -76,11 +76,6 @@ def test_measures_are_those_of_the_listed_outputs(spec):
         assert measure("token", law, tables) == max(shares)
 
 
-def test_measures_of_a_lossless_verifier_are_zero():
-    law, tables = law_of("block", 2, PATH, 0)
-    assert [measure(name, law, tables) for name in (*MEASURES, "first:2")] == [0] * 5
-
-
 @pytest.mark.parametrize("name", [*MEASURES, "first:1"])
 @pytest.mark.parametrize("scheme", quick([PATH, Delayed(2, 0, 1)], [PATH]), ids=str)
 def test_no_verifier_has_more_tokens_than_the_most_at_its_measure(name, scheme):
@@ -109,13 +104,6 @@ def test_more_budget_brings_more_and_none_the_optimum(name):
         assert none == pytest.approx(least, abs=1e-3 if "entropy" in name else SOLVED)  # divergence is flat at 0
     assert none <= some + SOLVED
     assert some < more
-
-
-def test_a_budget_for_blocks_is_that_of_the_first_tokens_of_all():
-    pytest.importorskip("cvxpy")
-    instance = instance_of(2, PATH, 2)
-    arguments = (instance.target, instance.draft, PATH)
-    assert measured_bound(*arguments, "first:2", [0.05]) == pytest.approx(measured_bound(*arguments, "block", [0.05]))
 
 
 def test_names_that_are_no_measure_are_refused():

@@ -1,8 +1,7 @@
-"""Certificates: accepted as made, refused with any number changed, refused for another instance."""
+"""Certificates: accepted as made, refused with any number changed, refused for another instance, errors named."""
 
 import ast
 import copy
-import json
 import pkgutil
 import subprocess
 import sys
@@ -18,31 +17,53 @@ import pytest
 from draftproof import lp_analysis
 from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, dumps, law_certificate, optimum
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.drafts import (
+    Adaptive,
+    Delayed,
+    DySpec,
+    Sequoia,
+    SpecInferConfig,
+    Stratified,
+    Systematic,
+    TopK,
+    WithoutReplacement,
+)
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess
 
-SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
-
-
-def made(shape, family="perturbed", seed=0, gap=1e-3):
-    V, K, L1, L2 = shape
-    instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(seed), denominator=64)
-    return instance, optimum(instance.target, instance.draft, Delayed(K, L1, L2), gap=gap)
+#: Vocabulary and scheme; of delayed trees there are certificates with a law too.
+DELAYED = [(V, Delayed(*shape)) for V, *shape in ((2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1))]
+OTHERS = [(2, WithoutReplacement(2, 0, 1)), (2, Adaptive(1, 0, 2)), (2, Stratified(2, 1, 1))]
+ACCEPTED = [
+    *DELAYED,
+    *((3, Delayed(3, 0, 2)), (2, Delayed(1, 0, 0)), (3, Stratified(3, 0, 1, "number")), (2, Systematic(3, 1, 1))),
+    *((3, WithoutReplacement(2, 0, 2)), (3, SpecInferConfig((2, 1))), (3, TopK(2, 1, 1)), (2, Adaptive(1, 0, 3))),
+    *((3, Sequoia(4, 2, (2, 1, 1, 0, 0))), (2, DySpec(4))),
+]
+SHAPE = Delayed(2, 0, 2)
+PRICES, LAW = [[0], [1, 0], [0, 0, 0, 0]], [0.25] * 4
+#: Python's own limit on the digits of whole numbers in texts; the command line lifts it.
+DIGITS = 4300
 
 
 def pair(instance):
     return instance.target, instance.draft
 
 
-def both(shape, **how):
-    """The certificate with a plan and the one with a law."""
-    instance, found = made(shape, **how)
-    law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
+def instance_of(V=2, depth=2, family="perturbed", seed=0):
+    return FAMILIES[family].instance(V, depth, np.random.default_rng(seed), denominator=64)
+
+
+def both(V, scheme, family="perturbed", gap=1e-3):
+    """The certificate with a plan and, for delayed trees, the one with a law."""
+    instance = instance_of(V, scheme.depth, family)
+    found = optimum(*pair(instance), scheme, gap=gap)
     yield instance, found, certificate(*pair(instance), found)
-    yield instance, found, law_certificate(*pair(instance), Delayed(*shape[1:]), found.prices, law)
+    if scheme.name == "delayed":
+        law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
+        yield instance, found, law_certificate(*pair(instance), scheme, found.prices, law)
 
 
 def numbers(value, path=()):
@@ -71,23 +92,24 @@ def changed(fields, path, rise):
     return result
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (3, 3, 0, 2), (2, 1, 0, 0)], ids=str)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("family", ["perturbed", "zeros", "disjoint", "equal"])
-def test_what_is_made_is_accepted(shape, family, tmp_path):
-    for instance, found, fields in both(shape, family=family):
+@pytest.mark.parametrize(("V", "scheme"), ACCEPTED, ids=str)
+def test_what_is_made_is_accepted(V, scheme, family, tmp_path):
+    for instance, found, fields in both(V, scheme, family):
         lower, upper = check_certificate(fields, instance)
+        assert fields["instance"]["scheme"] == scheme.as_dict()
         assert upper == found.upper
         assert lower == found.lower or "law" in fields
         assert abs(lower - found.lower) < Fraction(1, 10**12)  # a law that went through float64
-        assert check_certificate(json.loads(json.dumps(fields))) == (lower, upper)
         (tmp_path / "bound.json").write_text(dumps(fields))
         assert check_file(tmp_path / "bound.json", instance) == (lower, upper)
 
 
 @pytest.mark.parametrize("rise", [Fraction(1, 977), Fraction(1)], ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_each_number_changed_is_refused_or_proves_the_same(shape, rise):
-    for instance, _, fields in both(shape, family="dirichlet"):
+@pytest.mark.parametrize(("V", "scheme"), [*DELAYED, *OTHERS], ids=str)
+def test_each_number_changed_is_refused_or_proves_the_same(V, scheme, rise):
+    for instance, _, fields in both(V, scheme, family="dirichlet"):
         bounds, same = check_certificate(fields), []
         places = list(numbers(fields))
         assert len(places) > 15
@@ -96,34 +118,78 @@ def test_each_number_changed_is_refused_or_proves_the_same(shape, rise):
                 assert check_certificate(changed(fields, path, rise), instance) == bounds
                 same.append(path)  # a price that no worth feels: the bound is recomputed and the same
         assert len(same) < len(places) / 2
-        others = {path for path in same if path[0] != "prices"}
-        assert others <= {("instance", "scheme", "K")}  # where one more branch does not help, the proof covers it
+        # where one more branch or another shape has the same trees, the proof covers it
+        assert {path[:2] for path in same if path[0] != "prices"} <= {("instance", "scheme")}
 
 
 def test_a_deeper_instance_is_cut_to_the_trees():
-    deep = FAMILIES["perturbed"].instance(2, 4, np.random.default_rng(0))
-    found = optimum(deep.target, deep.draft, Delayed(2, 0, 2))
+    deep = instance_of(depth=4)
+    found = optimum(*pair(deep), SHAPE)
     assert check_certificate(certificate(*pair(deep), found), deep) == (found.lower, found.upper)
 
 
-def test_better_bounds_cannot_be_claimed():
-    instance, found = made((2, 2, 0, 2))
-    fields = certificate(*pair(instance), found)
-    for key, value in (("lower", found.upper), ("upper", found.lower), ("gap", Fraction(0))):
-        with pytest.raises(InvalidInput, match=f"{key}: the certificate states"):
-            check_certificate(fields | {key: str(value + (found.gap == 0))}, instance)
-    with pytest.raises(InvalidInput, match="another instance"):
-        certificate(*pair(made((2, 2, 0, 2), seed=1)[0]), found)
+#: A certificate, one error planted in it, and what the checker says; see `certificates`.
+PLANTED = [
+    ("plan", {"lower": None}, "lower"),
+    ("plan", {"prices": "1"}, "prices must be lists"),
+    ("plan", {"prices": [["-1", "0"], ["0"] * 4]}, "at least 0"),
+    ("plan", {"prices": [["1/0", "0"], ["0"] * 4]}, "at least 0"),
+    ("plan", {"prices": [["nan", "0"], ["0"] * 4]}, "exact numbers"),
+    ("plan", {"prices": [["0"] * 4, ["0", "0"]]}, "prices must be lists"),
+    ("plan", {"prices": [[0.5, "0"], ["0"] * 4]}, "as text"),
+    ("plan", {"plan": {"weights": ["1"]}}, "weights and orders"),
+    ("plan", {"plan": {"weights": ["1"], "orders": [[[0, 1, 2, 2]]]}}, "no permutation"),
+    ("plan", {"plan": {"weights": ["1"], "orders": [[[False, True, 2, 3]]]}}, "no permutation"),
+    ("plan", {"plan": {"weights": ["1"], "orders": [[]]}}, "no permutation of 4 paths for each of 1 trunks"),
+    ("plan", {"plan": {"weights": ["1/2"], "orders": [[[0, 1, 2, 3]]]}}, "sum of the weights"),
+    ("plan", {"format": "other"}, "format"),
+    ("plan", {"extra": 1}, "has the keys"),
+    ("plan", lambda fields: {"lower": fields["upper"] + "1"}, "lower: the certificate states"),
+    ("plan", lambda fields: {"upper": fields["lower"]}, "upper: the certificate states"),
+    ("plan", {"gap": "0"}, "gap: the certificate states"),
+    ("plan", {"instance": {"vocab_size": 10**400}}, "vocab_size above.*make it smaller"),
+    ("plan", {"instance": {"depth": 10**400}}, "depth above.*make it smaller"),
+    ("law", {"law": ["1", "0", "0", "0"]}, "more often than they are drafted"),
+    ("law", {"law": ["1/2", "1/4", "0", "0"]}, "law on trunk 0"),
+    ("law", {"instance": {"scheme": TopK(2, 0, 2).as_dict()}}, "draft scheme"),
+    ("law", {"instance": {"scheme": None}}, "draft scheme"),
+    ("law", lambda _: deeper(), "depth: the certificate states 3, recomputed it is 2"),
+    ("other", {"instance": {"scheme": TopK(2, 0, 2).as_dict()}}, "no permutation of 4 paths"),
+    ("other", {"instance": {"scheme": Delayed(2, 0, 2).as_dict()}}, "no permutation of 9 paths"),
+    ("other", {"instance": {"scheme": None}}, "must name a draft scheme"),
+    ("other", {"instance": {"scheme": SpecInferConfig((9, 9)).as_dict()}}, "more than 200,000 draft trees"),
+    ("other", {"plan": None, "law": ["1/9"] * 9}, "a law is for delayed trees; .* without_replacement.* give a plan"),
+    ("pieces", {"instance": {"scheme": Stratified(2, 0, 2, "number").as_dict()}}, "lower: the certificate states"),
+    ("pieces", {"plan": None, "law": []}, "a law is for delayed trees; for the draft scheme stratified"),
+]  # fmt: skip
 
 
-def test_laws_outside_the_base_polytope_are_refused():
-    instance, found = made((2, 2, 0, 1))
-    law = [str(Fraction(1)), "0"]
-    fields = law_certificate(*pair(instance), Delayed(2, 0, 1), found.prices, [0.5, 0.5])
-    with pytest.raises(InvalidInput, match="more often than they are drafted"):
-        check_certificate(fields | {"law": law}, instance)
-    with pytest.raises(InvalidInput, match="law on trunk 0"):
-        check_certificate(fields | {"law": ["1/2", "1/4"]}, instance)
+def certificates(kind):
+    if kind in ("plan", "law"):
+        return list(both(2, SHAPE, gap=1e-6))[kind == "law"]
+    scheme = WithoutReplacement(2, 0, 2) if kind == "other" else Stratified(2, 0, 2)
+    instance = instance_of(3, 2, *(() if kind == "other" else ("zeros", 3)))
+    found = optimum(*pair(instance), scheme)
+    return instance, found, certificate(*pair(instance), found)
+
+
+def deeper():
+    deep = instance_of(depth=3)
+    return {"instance": Instance(*pair(deep), SHAPE).as_dict(), "digest": deep.digest()}
+
+
+@pytest.mark.parametrize(("kind", "change", "message"), PLANTED)
+def test_planted_errors_are_named_in_one_line(kind, change, message):
+    """A change of `instance` is one of its fields; None takes a field away, but for `lower`."""
+    _, _, fields = certificates(kind)
+    change = change(fields) if callable(change) else change
+    if "instance" in change:
+        inside = fields["instance"] | change["instance"]
+        change = change | {"instance": {key: value for key, value in inside.items() if value is not None}}
+    with pytest.raises((InvalidInput, TooLarge), match=message) as caught:
+        check_certificate({k: v for k, v in (fields | change).items() if v is not None or k == "lower"})
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -146,9 +212,96 @@ def test_laws_that_only_their_order_by_ratio_finds_out_are_refused(draft, law):
         check_certificate(fields | {"law": law, "lower": str(lower), "gap": str(2 - lower)}, instance)
 
 
+def test_a_law_on_paths_that_are_never_drafted_is_refused():
+    half = RATIONAL.vector([["1/2", "1/2"]])
+    never = Instance(TableProcess([half, half.repeat(2, axis=0)]), TableProcess([RATIONAL.vector([["1", "0"]])]))
+    fields = law_certificate(*pair(never), Delayed(2, 0, 1), [[0], [0, 0]], [1, 0])
+    assert check_certificate(fields) == (Fraction(3, 2), 2)
+    with pytest.raises(InvalidInput, match="law on what is never drafted after trunk 0"):
+        check_certificate(fields | {"law": ["1/2", "1/2"], "lower": "2", "gap": "0"})
+
+
+def test_floats_alone_give_a_certificate_and_what_rounding_made_negative_is_nothing():
+    exact = law_certificate(*pair(instance_of()), SHAPE, PRICES, LAW)
+    rough = law_certificate(*pair(instance_of()), SHAPE, [[-1e-14], [1, -1e-13], [0, 0, 0, 0]], LAW)
+    assert check_certificate(exact) == check_certificate(rough)
+    none = law_certificate(*pair(instance_of()), SHAPE, PRICES, [1, 0, 0, -1e-15])
+    assert none == law_certificate(*pair(instance_of()), SHAPE, PRICES, [1, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "prices", "law", "message"),
+    [
+        (SHAPE, PRICES[:2], LAW, "one for each depth 0 to 2"),
+        (SHAPE, None, LAW, "one for each depth 0 to 2"),
+        (SHAPE, [[0], [1], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers, not 1"),
+        (SHAPE, [[0], [float("nan"), 0], [0] * 4], LAW, "depth 1 must hold finite numbers of at least 0, not nan"),
+        (SHAPE, [[0], [float("inf"), 0], [0] * 4], LAW, "finite numbers of at least 0, not inf"),
+        (SHAPE, [[0], [-1, 0], [0] * 4], LAW, "finite numbers of at least 0, not -1"),
+        (SHAPE, [[0], ["a", 0], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers"),
+        (SHAPE, [[0], [[1, 0], 0], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers"),
+        (SHAPE, [[1], [1, 0], [0] * 4], LAW, "0 at the root"),
+        (SHAPE, PRICES, LAW[:3], "law must be a list of 4 numbers, not 3"),
+        (SHAPE, PRICES, [float("nan"), *LAW[1:]], "law must hold finite numbers of at least 0, not nan"),
+        (SHAPE, PRICES, [-0.25, *LAW[1:]], "law must hold finite numbers of at least 0, not -0.25"),
+        (SHAPE, PRICES, None, "law must be a list of 4 numbers"),
+        (Delayed(2, 0, 3), PRICES, LAW, "target has no row for context"),
+        (WithoutReplacement(2, 0, 2), [], [], "certificates with a law are for delayed trees, not for without"),
+    ],
+)
+def test_lists_that_prove_nothing_are_named(scheme, prices, law, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        law_certificate(*pair(instance_of()), scheme, prices, law)
+    assert "\n" not in str(caught.value)
+
+
+def others():
+    """Instances near `instance_of()`: each differs from it in one way."""
+    own, foreign = instance_of(), instance_of(seed=1)
+    yield "target", Instance(foreign.target, own.draft)
+    yield "draft", Instance(own.target, foreign.draft)
+    for name in ("target", "draft"):
+        for depth in range(len(getattr(own, name).tables)):
+            tables = [table.copy() for table in getattr(own, name).tables]
+            tables[depth][-1] = tables[depth][-1] + RATIONAL.vector([Fraction(1, 997), Fraction(-1, 997)])
+            yield (
+                f"one number of the {name} at depth {depth}",
+                Instance(**{"target": own.target, "draft": own.draft, name: TableProcess(tables, name)}),
+            )
+    yield "the two swapped", Instance(TableProcess([*own.draft.tables, own.target.tables[2]]), own.target)
+    yield "another vocabulary", instance_of(3)
+    yield "too shallow", instance_of(depth=1)
+    yield "deeper, other rows", instance_of(depth=3, seed=2)
+
+
+@pytest.mark.parametrize(("difference", "other"), list(others()), ids=lambda value: value if type(value) is str else "")
+def test_a_certificate_for_another_instance_is_refused_however_it_is_dressed(difference, other):
+    for instance, _, fields in both(2, SHAPE, gap=1e-6):
+        with pytest.raises(InvalidInput):
+            check_certificate(fields, other)
+        dressed = fields | {"instance": Instance(other.target, other.draft, SHAPE).as_dict()}
+        with pytest.raises(InvalidInput, match=r"digest|depth"):
+            check_certificate(dressed, other)
+        with suppress(InvalidInput):  # what is accepted with another digest is true of the other instance
+            lower, upper = check_certificate(dressed | {"digest": other.digest()}, other)
+            own = optimum(other.target, other.draft, SHAPE)
+            assert lower <= own.upper
+            assert own.lower <= upper
+            assert (lower, upper) == check_certificate(fields, instance)
+            assert difference.startswith("one number")
+
+
+def test_a_certificate_is_not_made_or_accepted_for_another_instance_or_shape():
+    instance, found, fields = certificates("plan")
+    with pytest.raises(InvalidInput, match="another instance"):
+        certificate(*pair(instance_of(seed=1)), found)
+    for shape in (Delayed(3, 0, 2), Delayed(1, 0, 2), Delayed(2, 1, 1)):
+        with pytest.raises(InvalidInput):
+            check_certificate(fields | {"instance": Instance(*pair(instance), shape).as_dict()}, instance)
+
+
 def test_rows_that_share_a_digest_are_compared_themselves(monkeypatch):
-    instance, found = made((2, 2, 0, 2))
-    fields = certificate(*pair(instance), found)
+    instance, found, fields = certificates("plan")
     monkeypatch.setattr(Instance, "digest", lambda self: fields["digest"])
     assert check_certificate(fields, instance) == (found.lower, found.upper)
     for name in ("target", "draft"):
@@ -159,30 +312,67 @@ def test_rows_that_share_a_digest_are_compared_themselves(monkeypatch):
             check_certificate(fields, other)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"lower": None}, "lower"),
-        ({"prices": "1"}, "prices must be lists"),
-        ({"prices": [["-1", "0"], ["0"] * 4]}, "at least 0"),
-        ({"prices": [["1/0", "0"], ["0"] * 4]}, "at least 0"),
-        ({"prices": [["nan", "0"], ["0"] * 4]}, "exact numbers"),
-        ({"prices": [["0"] * 4, ["0", "0"]]}, "prices must be lists"),
-        ({"prices": [[0.5, "0"], ["0"] * 4]}, "as text"),
-        ({"plan": {"weights": ["1"]}}, "weights and orders"),
-        ({"plan": {"weights": ["1"], "orders": [[[0, 1, 2, 2]]]}}, "no permutation"),
-        ({"plan": {"weights": ["1"], "orders": [[[False, True, 2, 3]]]}}, "no permutation"),
-        ({"plan": {"weights": ["1"], "orders": [[]]}}, "no permutation of 4 paths for each of 1 trunks"),
-        ({"plan": {"weights": ["1/2"], "orders": [[[0, 1, 2, 3]]]}}, "sum of the weights"),
-        ({"format": "other"}, "format"),
-        ({"extra": 1}, "has the keys"),
-    ],
-)
-def test_malformed_files_are_refused_with_one_line(change, message):
-    instance, found = made((2, 2, 0, 2))
-    with pytest.raises(InvalidInput, match=message) as caught:
-        check_certificate(certificate(*pair(instance), found) | change, instance)
-    assert "\n" not in str(caught.value)
+def test_one_token_is_always_accepted():
+    only = TableProcess([RATIONAL.vector([["1"]])] * 3)
+    instance = Instance(only, only)
+    found = optimum(only.tables, only.tables, SHAPE)
+    assert check_certificate(certificate(*pair(instance), found), instance) == (3, 3)
+
+
+@pytest.fixture
+def digit_limit():
+    """The limit as it is in a program of somebody else."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(DIGITS)
+    yield
+    sys.set_int_max_str_digits(before)
+
+
+def of_denominators(depth, size):
+    """Two tokens, every row with its own denominator of about `size` digits."""
+    rng = np.random.default_rng(0)
+
+    def row():
+        whole, part = (int("".join(map(str, rng.integers(1, 10, digits)))) for digits in (size, size - 1))
+        return [Fraction(part, whole), 1 - Fraction(part, whole)]
+
+    target, draft = ([RATIONAL.vector([row() for _ in range(2**d)]) for d in range(depth + 1)] for _ in range(2))
+    return Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
+
+
+@pytest.mark.heavy
+def test_numbers_beyond_the_longest_text_of_whole_numbers_are_written_and_checked(digit_limit, tmp_path):
+    instance = of_denominators(4, 900)
+    found = optimum(instance.target, instance.draft, Delayed(2, 0, 4), gap=1e-3)
+    fields = certificate(*pair(instance), found)
+    assert len(fields["lower"].split("/")[0]) > DIGITS
+    (tmp_path / "long.json").write_text(dumps(fields))
+    assert check_file(tmp_path / "long.json", instance) == (found.lower, found.upper)
+    with pytest.raises(InvalidInput, match="lower: the certificate states") as caught:
+        check_certificate(fields | {"lower": "1" + fields["lower"]}, instance)
+    assert len(str(caught.value)) < 600
+
+
+def test_rows_that_no_file_could_hold_are_refused(digit_limit):
+    share = Fraction(1, 10**5000 + 1)
+    rows = RATIONAL.vector([[share, 1 - share]])
+    instance = Instance(TableProcess([rows, rows.repeat(2, axis=0)], "target"), TableProcess([rows], "draft"))
+    found = optimum(instance.target, instance.draft, Delayed(2, 0, 1))
+    with pytest.raises(InvalidInput, match=r"target rows hold a fraction of 5,003 characters.*rationalise"):
+        certificate(*pair(instance), found)
+
+
+@pytest.mark.parametrize("digits", [1, 98, 400])
+def test_what_is_wrong_is_shown_whole_where_it_fits_a_line(digits):
+    _, _, fields = certificates("plan")
+    number = "9" * digits
+    with pytest.raises(InvalidInput) as caught:
+        check_certificate(fields | {"upper": number})
+    said = str(caught.value)
+    assert fields["upper"] in said
+    assert (f"states {number}, recomputed" in said) == (digits < 100)
+    assert ("400 characters" in said) == (digits == 400)
+    assert len(said) < 400
 
 
 def test_unreadable_files_are_refused(tmp_path):

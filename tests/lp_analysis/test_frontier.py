@@ -17,11 +17,10 @@ from draftproof.lp_analysis import (
     optimum,
 )
 from draftproof.lp_analysis.bias_prices import bias_bound
-from draftproof.lp_analysis.frontier_points import _Columns, _Levels, shortfall
+from draftproof.lp_analysis.frontier_points import shortfall
 from draftproof.lp_analysis.nodes import efficiency
 from draftproof.lp_analysis.orders import mixed_law
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.minimise import Search
 from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, Stratified, TopK, WithoutReplacement
@@ -216,16 +215,6 @@ def test_an_interrupt_keeps_the_point_with_the_gap_that_it_had():
     assert found.upper - found.lower > GAP
 
 
-def test_a_limit_of_time_leaves_wider_bounds():
-    given = given_of_two_branches()
-    seconds = iter(range(1000))
-    points = frontier(*given, gap=GAP, seconds=1, clock=lambda: float(next(seconds)))
-    for found, best in zip(points, frontier(*given, gap=GAP), strict=True):
-        assert found.lower <= best.upper
-        assert best.lower <= found.upper
-    assert points[0].upper - points[0].lower > GAP
-
-
 def test_points_without_time_have_the_bounds_of_those_before():
     scheme = Delayed(2, 0, 4)
     given = *pair(instance_of(3, scheme, 0)), scheme
@@ -239,23 +228,6 @@ def test_points_without_time_have_the_bounds_of_those_before():
     assert more.lower >= first.lower - GAP
     for found in (less, more):
         assert found.upper <= first.upper + (found.bias - first.bias) * first.price + GAP
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(
-    "shape", [(2, Delayed(3, 0, 3)), (3, Delayed(2, 0, 2)), (2, Delayed(2, 1, 2)), (2, Delayed(2, 2, 1))]
-)
-def test_levels_and_column_generation_agree(shape):
-    V, scheme = shape
-    for seed in range(2):
-        problem = _problem(V, scheme, seed).floats
-        columns, levels = _Columns(problem), _Levels(problem)
-        for bias in (1e-3, 0.02, 0.2):
-            ours, other = Search(), Search()
-            levels.solve(bias, GAP, ours)
-            columns.solve(bias, GAP, other)
-            assert max(ours.gap, other.gap) <= GAP
-            assert max(ours.lower, other.lower) - 1e-8 <= min(ours.upper, other.upper)  # accuracy of HiGHS
 
 
 @pytest.mark.parametrize("shape", [0, 3, 4, 6, 7, 8])

@@ -7,7 +7,6 @@ import pytest
 from flint import fmpq
 
 from draftproof.lp_analysis import single_step_optimum
-from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.single_step import (
     iid_acceptance,
     iid_sets,
@@ -22,7 +21,6 @@ from draftproof.lp_analysis.single_step import (
     without_replacement_sets,
 )
 from draftproof.lp_analysis.single_step.resolution import Rule
-from draftproof.lp_analysis.single_step.subsets import best_set
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
@@ -136,16 +134,6 @@ def test_bad_input_is_named():
         subset_acceptance(np.full(30, 1 / 30), lambda some: 0.0)
 
 
-def test_blocks_of_the_rule_follow_the_ratios_not_the_masses():
-    masses = np.array([0.5, 0.4, 0.1])
-    law = np.array(
-        [hit_probability(0.6, 2) - hit_probability(0.1, 2), 1 - hit_probability(0.6, 2), hit_probability(0.1, 2)]
-    )  # 2 before 0 before 1
-    rule = resolve(law, masses, iid_sets(masses, 2))
-    assert rule.blocks == ((2,), (0,), (1,))
-    assert rule.law(iid_sets(masses, 2), 3) == pytest.approx(law, abs=1e-12)  # sums of floats
-
-
 def test_tokens_that_are_never_drafted_cost_nothing():
     """What is drafted without replacement comes from the support: three tokens among thousands are few."""
     size = 3_000
@@ -156,19 +144,3 @@ def test_tokens_that_are_never_drafted_cost_nothing():
     small = without_replacement_acceptance(p[:3] * fmpq(size, 3), q[:3], 2)
     few = without_replacement_acceptance(RATIONAL.vector([*[Fraction(1, 3)] * 3, 0, 0]), q[:5], 2)
     assert small == few
-
-
-@pytest.mark.parametrize(("family", "V", "k"), CASES)
-def test_the_minimum_is_attained_at_the_best_set(family, V, k):
-    p, q = rows(family, V)
-    best = best_set(p, q, k)
-    assert 1 - p[best].sum() + hit_probability(q[best].sum(), k) == iid_acceptance(p, q, k)
-
-
-def test_potentials_that_fit_already_are_not_improved(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("a step was made")
-
-    monkeypatch.setattr(np.linalg, "solve", refuse)
-    uniform = RATIONAL.vector(["1/4"] * 4)
-    assert resolve(uniform, uniform, iid_sets(uniform, 2)) == Rule(((0, 1, 2, 3),), (0.0,) * 4)

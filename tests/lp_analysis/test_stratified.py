@@ -8,7 +8,7 @@ import pytest
 
 from draftproof.lp_analysis import certificate, check_certificate, optimum
 from draftproof.lp_analysis.hitting import ListedTrees, hitting_of, probability
-from draftproof.lp_analysis.prices import price_bound, sorted_levels
+from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, Stratified, Systematic
@@ -112,33 +112,6 @@ def test_one_branch_is_one_path(L1, L2, order):
     assert high - low <= SAME
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("family", FAMILY_NAMES)
-@pytest.mark.parametrize(("V", "K", "L1", "L2"), SHAPES[:6])
-def test_they_are_equal_if_the_tight_sets_are_met_equally_often(V, K, L1, L2, family):
-    """Prices of i.i.d. branches whose level sets are met equally often bound stratified ones by the same number."""
-    instance = instance_of(V, L1 + L2, family, 1)
-    scheme = Stratified(K, L1, L2)
-    low, high, _ = certified(instance, scheme)
-    iid_low, iid_high, iid = certified(instance, Delayed(K, L1, L2))
-    prices = [RATIONAL.vector(values) for values in iid.prices]
-    more, less = (BoundProblem.of(instance.target, instance.draft, of) for of in (scheme, Delayed(K, L1, L2)))
-    orders, gaps = sorted_levels(prices, more)
-    equally = all(
-        met == before
-        for trunk, mass in enumerate(more.trees.groups)
-        if mass > 0
-        for met, before, gap in zip(
-            more.trees.chances(orders)[trunk], less.trees.chances(orders)[trunk], gaps[trunk], strict=True
-        )
-        if gap > 0
-    )
-    assert equally == (other_bound(instance, scheme, iid.prices) == iid_high)
-    if equally:
-        assert low <= iid_high
-        assert high - iid_low <= SAME
-
-
 def test_systematic_branches_can_be_worse_than_iid_ones():
     """Of four equal tokens they draw the first and the third, or the second and the last."""
     instance = one_step(["1/2", 0, "1/2", 0], ["1/4"] * 4)
@@ -146,25 +119,3 @@ def test_systematic_branches_can_be_worse_than_iid_ones():
     for (low, high), value in zip(bounds, (Fraction(3, 2), Fraction(7, 4), Fraction(7, 4)), strict=True):
         assert low <= value <= high
         assert high - low <= SAME
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 0, 2), (3, 3, 0, 1), (3, 4, 0, 1)], ids=str)
-def test_with_three_tokens_systematic_branches_meet_every_set_as_often_as_iid_ones(shape):
-    V, K, L1, L2 = shape
-    rng = np.random.default_rng(shape)
-    for family in FAMILY_NAMES:
-        draft = instance_of(V, L1 + L2, family).draft
-        listed = ListedTrees.of(draft, Systematic(K, L1, L2))
-        iid = hitting_of(draft.tables[: L1 + L2], Delayed(K, L1, L2))
-        contexts = [c for depth in range(1, L1 + L2 + 1) for c in product(range(V), repeat=depth)]
-        for share in (0.1, 0.3, 0.6):
-            nodes = [context for context in contexts if rng.random() < share]
-            assert probability(listed, nodes) >= probability(iid, nodes)
-
-
-def test_with_four_tokens_systematic_branches_meet_a_set_less_often():
-    draft = one_step([1, 0, 0, 0], ["1/4"] * 4).draft
-    listed = ListedTrees.of(draft, Systematic(2, 0, 1))
-    assert as_python(probability(listed, [(0,), (2,)])) == Fraction(1, 2)
-    assert as_python(probability(hitting_of(draft.tables, Delayed(2, 0, 1)), [(0,), (2,)])) == Fraction(3, 4)

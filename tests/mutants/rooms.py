@@ -152,8 +152,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         _AGREEMENT + "corner_cases_agree",
     ),
     "lp_analysis/__init__.py": (_LP + "test_certificates.py", _LP + "test_worked_example.py"),
-    "lp_analysis/certificates.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
-    "lp_analysis/checker.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
+    "lp_analysis/certificates.py": (_LP + "test_certificates.py",),
+    "lp_analysis/checker.py": (_LP + "test_certificates.py",),
     "lp_analysis/direct.py": (
         _LP + "reference/test_programs.py",
         _AGREEMENT + "general_schemes_cuts_equal_direct",

@@ -190,7 +190,7 @@ class Crash(Mine):
 def test_without_an_instance_a_control_is_refuted_on_the_shape_that_shows_its_bug(draftproof):
     ran = draftproof("check", "traversal_insertion_order", "--json")
     assert ran.code == 1
-    assert ran.row["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
+    assert ran.row["scheme"] == "delayed(K=3, L1=0, L2=2)"
     assert Fraction(ran.witness["deviation"]) == Fraction(1, 32)
 
 

@@ -7,7 +7,6 @@ from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.interior import LevelProgram
-from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
@@ -96,20 +95,6 @@ def test_models_are_solved_beyond_the_accuracy_that_solvers_begin_with(smallest)
     model.addRow(smallest, INFINITY, 1, np.array([0], dtype=np.int32), np.ones(1))
     model.run()
     assert model.getSolution().col_value[0] == pytest.approx(smallest, rel=1e-3)
-
-
-@pytest.mark.parametrize("family", ["perturbed", "dirichlet"])
-@pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3), (2, 2, 2, 1), (3, 4, 0, 1)], ids=str)
-def test_the_interior_begins_in_the_interior(shape, family):
-    problem = subject_of(shape, family)
-    program = LevelProgram(problem, first_knots(len(problem.iid.groups), 16))
-    state = program.start()
-    for part in (*state.slack, *state.multiplier, *state.omega):
-        assert (part > 0).all()
-    assert state.mu > 0
-    missing = program.rows.adjoint(state.multiplier)
-    for cost, found in zip(program.cost[2:], missing[2:], strict=True):
-        assert found == pytest.approx(cost, rel=1e-12)  # a transport from the first step on
 
 
 def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
