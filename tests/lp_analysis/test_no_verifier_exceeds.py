@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from draftproof import verifiers
-from draftproof.lp_analysis import cut_bound, optimum
+from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement, lossless_for
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.simulator.verdicts.lossless import block_law
+from tests.lp_analysis.cuts import cut_bound
 from tests.quick import quick
 
 LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]

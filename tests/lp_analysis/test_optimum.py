@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
+from draftproof.lp_analysis import certificate, check_certificate, optimum, single_step_optimum
 from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
@@ -20,6 +20,7 @@ from draftproof.simulator.instances.exact import exact_tables
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.verifiers import make
+from tests.lp_analysis.cuts import cut_bound
 
 
 def instance_of(family="perturbed", V=3, depth=2, seed=0):
