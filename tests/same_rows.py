@@ -183,8 +183,8 @@ COMMANDS = {
     "compare the long run": f"compare naive spectr --world text:topics,vocab=4 --K 2 --L2 1..2 {_COST} --steady-state",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
     " --world family:dirichlet,vocab=2",
-    "compare policies": f"compare specinfer --world text:topics,vocab=3 --K 1..2 --L2 0..2 {_COST} --policy static"
-    " --policy greedy --policy mine.py:by_context --arithmetic rational",
+    "compare policies": f"compare specinfer --world text:topics,vocab=3 --K 1..2 --L2 0..2 {_COST} static"
+    " greedy mine.py:by_context --arithmetic rational",
     "compare by depth": "compare naive_tree traversal --world text:topics,vocab=3 --L1 0 --L2 2 --by depth"
     " --arithmetic rational --sampling top_p=.9 --sampling temperature=.7",
     "bound": "bound --world family:perturbed,s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",

@@ -15,8 +15,8 @@ from draftproof.experiments.claims.ledger import (
     Test,
     claim_named,
 )
-from draftproof.experiments.grid.rows import strong_id, versions
-from draftproof.experiments.grid.run import Task
+from draftproof.experiments.grid.rows import row_id, versions
+from draftproof.experiments.grid.run import Question
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
@@ -37,8 +37,8 @@ class Part:
 
     @property
     def strong_id(self) -> str:
-        """Hash of the fields."""
-        return strong_id(asdict(self))
+        """The id of its row."""
+        return row_id("claim", subject=self.claim, what=self.what, deep=self.deep)
 
 
 def parts_of(claim: Claim, deep: bool) -> list[Part]:
@@ -59,7 +59,7 @@ def compute(part: Part) -> dict[str, Any]:
         result = asdict(test.figures(DEEP_MEASUREMENT if part.deep else 1))
     else:
         result = _tested(claim, test, part)
-    fields = {**asdict(part), **result, "strong_id": part.strong_id, "versions": versions()}
+    fields = {**asdict(part), **result, "versions": versions()}
     return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
 
@@ -101,9 +101,9 @@ def _fails(test: Test, instance: Instance, scheme: DraftScheme) -> bool:
     return not outcome.holds
 
 
-def tasks_of(claims: Sequence[Claim], deep: bool) -> list[Task[Part]]:
-    """The tasks of claims."""
-    return [Task((part.strong_id,), part, _seconds(claim, part)) for claim in claims for part in parts_of(claim, deep)]
+def questions_of(claims: Sequence[Claim], deep: bool) -> list[Question[Part]]:
+    """What the rows of claims answer."""
+    return [Question(part.strong_id, part, _seconds(claim, part)) for claim in claims for part in parts_of(claim, deep)]
 
 
 def _seconds(claim: Claim, part: Part) -> float:

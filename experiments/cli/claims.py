@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from draftproof.experiments.inputs.options import check_jobs
 from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import counted
@@ -25,6 +24,7 @@ def claims(
     deep: bool = False,
     resume: str | None = None,
     jobs: int = 1,
+    dask: str | None = None,
     folder: str = ".",
 ) -> Result:
     """Test the claims of papers. Exit 0: each has its recorded status; 1: some have another; 2: bad input.
@@ -34,26 +34,30 @@ def claims(
         deep: Test twenty times the instances, and larger trees; takes hours.
         resume: Store: rows are saved one by one and reused next time.
         jobs: Number of processes.
+        dask: Address of a Dask scheduler that computes the rows in their place, as tcp://HOST:PORT.
         folder: Where refuting instances go that do not come along.
     """
     from draftproof.experiments.claims import work
     from draftproof.experiments.claims.ledger import claim_named, ledger
     from draftproof.experiments.claims.verdicts import verdict
-    from draftproof.experiments.grid.run import Executor, rows_of, run
+    from draftproof.experiments.grid.machines import Machines
+    from draftproof.experiments.grid.run import run
     from draftproof.experiments.grid.store import Store
     from draftproof.experiments.shared.progress import cut_short
 
     check_files((), {"resume": resume})
-    check_jobs(jobs)
+    machines = Machines(jobs, dask)
     if not Path(folder).is_dir():
         raise InvalidInput(f"folder {folder} is not a folder; make it first")
     listed = [names] if isinstance(names, str) else names
     chosen = [claim_named(name) for name in dict.fromkeys(listed)] if listed else list(ledger())
     store = Store(resume)
-    tasks = work.tasks_of(chosen, deep)
-    if not run(tasks, store, Executor(work.compute, jobs), message=counted(len(chosen), "claim")):
-        cut_short(len(rows_of(tasks, store)), len(tasks), "rows", resume)
-        raise KeyboardInterrupt
+    questions = work.questions_of(chosen, deep)
+    try:
+        run(questions, store, work.compute, machines=machines, message=counted(len(chosen), "claim"))
+    except KeyboardInterrupt:
+        cut_short(sum(each.strong_id in store for each in questions), len(questions), "rows", resume)
+        raise
     verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
     rows, files = [], {}
     for judged in verdicts:

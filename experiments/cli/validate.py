@@ -35,6 +35,9 @@ Policy = Annotated[
     str | None,
     typer.Option("--policy", help="Choose the tree of every block: selector (of --pair), its file, or FILE.py:NAME."),
 ]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="A Dask scheduler that computes the cells, as tcp://HOST:PORT.", **_HOW)
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Less training, fewer runs and roots.", **_HOW)]
 
 
@@ -53,6 +56,7 @@ def validate(
     blocks: Blocks = None,
     quick: Quick = False,
     policy: Policy = None,
+    dask: Dask = None,
     files: opt.FileOptions,
 ) -> int:
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
@@ -67,7 +71,7 @@ def validate(
 
     libraries()
     if policy is not None:
-        given = {"--replace": replace, "--lossy": lossy, "--quick": quick, **files.given()}
+        given = {"--replace": replace, "--lossy": lossy, "--quick": quick, "--dask": dask, **files.given()}
         return _of_policy(
             policy,
             {**given, "--scheme": shape.scheme, "--told": sampling.told},
@@ -78,6 +82,7 @@ def validate(
             vectors,
         )
     from draftproof.experiments.cli.check.standard import exact_checks
+    from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.models.measure.verifiers import measured_verifiers
     from draftproof.experiments.models.validate import run as work
 
@@ -85,12 +90,12 @@ def validate(
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
     samplings, amount = sampling.samplings(), work.Amount(roots, blocks, quick)
     user_defined = {one.label: one.executed for one in measured_verifiers(named, replaced) if one.executed.from_file}
-    console = console_for(files.json_target)
+    console, machines = console_for(files.json_target), Machines(1, dask)
     try:
         checked = exact_checks(console, user_defined, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
             validation = work.make_validation(opened, named, replaced, schemes, samplings, amount, seed, vectors)
-            report = work.run(console, opened, validation, files.resume, started, lossy or (), checked)
+            report = work.run(console, opened, validation, files.resume, started, lossy or (), checked, machines)
             times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)

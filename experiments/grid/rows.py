@@ -29,14 +29,17 @@ def _versions() -> dict[str, str]:
     }
 
 
-def row_id(question: str, world: Any, scheme: DraftScheme, subject: Any = None, **settings: Any) -> str:
+def row_id(
+    question: str, world: Any = None, scheme: DraftScheme | None = None, subject: Any = None, **settings: Any
+) -> str:
     """The `strong_id` of a row: who asks the same question about the same things with the same settings gets that row.
 
-    world: what identifies it. subject: what identifies the verifier that is asked about; None where the question is
-    about the world and the scheme alone. settings: those that are None are as if they were not there.
+    world: what identifies it. subject: what identifies that which is asked about, such as a verifier. None: the
+    question is about no particular one. settings: those that are None are as if they were not there.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    about = {"question": question, "subject": subject, "world": world, "scheme": scheme.as_dict()}
+    shape = None if scheme is None else scheme.as_dict()
+    about = {"question": question, "subject": subject, "world": world, "scheme": shape}
     return strong_id({**about, "settings": given, "version": versions()["draftproof"]})
 
 

@@ -1,155 +1,111 @@
-"""Runs a grid of tasks: computes the rows that a store does not have, here or in processes, and adds them to it."""
+"""Runs a grid of questions: computes the rows that a store does not have, and adds them to it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from draftproof.experiments.grid.pool import pooled_results
+from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
 T = TypeVar("T")
 #: Seconds of expected work from which on it pays to start processes.
 PARALLEL_FROM_SECONDS = 3.0
+HERE = Machines()
 
 
 @dataclass(frozen=True)
-class Task(Generic[T]):
-    """Rows that are computed together and stored all or none.
+class Question(Generic[T]):
+    """What one row answers.
 
-    ids: of the rows. argument: of `Executor.compute`. seconds: the expected time, None where it is unknown.
-    from_library: ids of rows that do not depend on user-defined code, even where some is loaded.
+    strong_id: of the row. about: what it is computed from. seconds: the expected time, None where it is unknown.
+    user_defined: whether it may depend on user-defined code that is loaded.
     """
 
-    ids: tuple[str, ...]
-    argument: T
+    strong_id: str
+    about: T
     seconds: float | None = None
-    from_library: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Executor(Generic[T]):
-    """Computes tasks in this process, or in several where they take long enough.
-
-    compute: returns one row, or several, from `Task.argument` and from what all tasks share. shared: sent once to each
-    process.
-    """
-
-    compute: Callable[..., Row | list[Row]]
-    jobs: int = 1
-    shared: tuple[Any, ...] = ()
-
-    def processes(self, tasks: int, seconds: float | None) -> int:
-        """How many processes are used for so many tasks."""
-        worth_it = seconds is None or seconds > PARALLEL_FROM_SECONDS
-        return max(1, min(self.jobs, tasks)) if worth_it else 1
-
-    def rows(self, tasks: Iterator[T], processes: int) -> Iterator[Row | list[Row]]:
-        """The rows of every task, in no order."""
-        if processes > 1:
-            calls = ((task,) for task in tasks)
-            yield from pooled_results(processes, _compute, calls, _begin, self.compute, *self.shared)
-            return
-        for task in tasks:
-            yield self.compute(task, *self.shared)
-
-
-#: In a process of a pool, what its tasks are computed with.
-_work: tuple[Any, ...]
-
-
-def _begin(*work: Any) -> None:
-    global _work  # noqa: PLW0603 - a process works for one executor only
-    _work = work
-
-
-def _compute(task: Any) -> Any:
-    compute, *shared = _work
-    return compute(task, *shared)
-
-
-def missing_of(tasks: Sequence[Task[T]], store: Store) -> list[Task[T]]:
-    """The tasks of which the store does not have all rows."""
-    return [task for task in tasks if any(name not in store for name in task.ids)]
+    user_defined: bool = True
 
 
 def run(
-    tasks: Sequence[Task[T]],
+    questions: Sequence[Question[T]],
     store: Store,
-    executor: Executor[T],
+    compute: Callable[..., Row],
+    *shared: Any,
+    machines: Machines = HERE,
     noun: str = "row",
     message: str | None = "",
     trial: int = 0,
     shown: bool = True,
-) -> bool:
-    """Compute the rows that the store does not have and add them; False if Ctrl-C ended it early.
-
-    Several runs can share one store: each leaves out what another one has added. noun: what a row is called. message:
-    printed with the expected time; None prints nothing. trial: so many tasks, evenly spaced, are computed first, and
-    the rest is expected to take as long each. shown: whether there is a progress bar.
-    """
-    missing = missing_of(tasks, store)
-    total, left = (sum(len(task.ids) for task in group) for group in (tasks, missing))
-    reused = f" ({total - left:,} more are kept from before)" if left < total else ""
-    with bar(f"{noun}s", total) if shown else nullcontext(_no_tick) as tick:
-        tick(total - left)
-        try:
-            if trial and missing:
-                first = missing[:: max(1, len(missing) // trial)][:trial]
-                _store_rows(first, store, executor, 1, tick)
-                mean = sum(store[name]["seconds"] for task in first for name in task.ids) / len(first)
-                tried = {task.ids for task in first}
-                missing = [replace(task, seconds=mean) for task in missing if task.ids not in tried]
-            known = [task.seconds for task in missing if task.seconds is not None]
-            seconds = sum(known) if len(known) == len(missing) else None
-            processes = executor.processes(len(missing), seconds)
-            if message is not None:
-                time_left = "" if seconds is None else f"{duration(seconds / processes)} "
-                on = f"on {counted(processes, 'process').replace('processs', 'processes')}"
-                remark(f"{counted(left, noun)}{reused}: {message}{', ' * bool(message)}{time_left}{on}")
-            _store_rows(missing, store, executor, processes, tick)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-def computed_rows(
-    functions: Mapping[str, Callable[[], Row]],
-    store: Store,
-    noun: str = "row",
-    message: str | None = None,
-    trial: int = 0,
 ) -> list[Row]:
-    """The rows of functions by `strong_id`, computed in this process unless they are stored; arguments as for `run`."""
-    tasks = [Task((name,), call) for name, call in functions.items()]
-    if not run(tasks, store, Executor(lambda call: call()), noun, message, trial):
-        raise KeyboardInterrupt
-    return [store[name] for name in functions]
+    """The row of each question; those that the store does not have are computed and added to it one by one.
 
-
-def rows_of(tasks: Sequence[Task[T]], store: Store) -> list[Row]:
-    """Those rows of the tasks that the store has."""
-    return [store[name] for task in tasks for name in task.ids if name in store]
+    Several runs can share one store: each leaves out what another one has added. At Ctrl-C raises `KeyboardInterrupt`;
+    the rows until then are in the store. compute: gives the row of `Question.about` and of `shared`, which is sent once
+    to each process. noun: what a row is called. message: printed with the expected time; None prints nothing. trial: so
+    many questions, evenly spaced, are answered first, and the rest is expected to take as long each. shown: whether
+    there is a progress bar.
+    """
+    missing = [each for each in questions if each.strong_id not in store]
+    kept = len(questions) - len(missing)
+    reused = f" ({kept:,} more are kept from before)" if kept else ""
+    with bar(f"{noun}s", len(questions)) if shown else nullcontext(_no_tick) as tick:
+        tick(kept)
+        left = missing
+        if trial and missing:
+            first = missing[:: max(1, len(missing) // trial)][:trial]
+            _answer(first, store, compute, shared, HERE, tick)
+            mean = sum(store[each.strong_id]["seconds"] for each in first) / len(first)
+            left = [replace(each, seconds=mean) for each in missing if each not in first]
+        known = [each.seconds for each in left if each.seconds is not None]
+        seconds = sum(known) if len(known) == len(left) else None
+        machines = _worth_it(machines, len(left), seconds)
+        if message is not None:
+            time_left = "" if seconds is None else f"{duration(seconds / machines.jobs)} "
+            on = f"on {counted(machines.jobs, 'process').replace('processs', 'processes')}"
+            on = on if machines.dask is None else f"of one process, on the cluster at {machines.dask}"
+            remark(f"{counted(len(missing), noun)}{reused}: {message}{', ' * bool(message)}{time_left}{on}")
+        _answer(left, store, compute, shared, machines, tick)
+    return [store[each.strong_id] for each in questions]
 
 
 def _no_tick(steps: float) -> None:
     pass
 
 
-def _store_rows(tasks: Sequence[Task[T]], store: Store, executor: Executor[T], processes: int, tick: Tick) -> None:
-    """Compute the tasks, and add their rows to the store."""
-    from_library = frozenset[str]().union(*(task.from_library for task in tasks))
-    for result in executor.rows(_not_added(tasks, store, tick), processes):
-        rows = result if isinstance(result, list) else [result]
-        store.add(*rows, from_library=from_library)
-        tick(len(rows))
+def _worth_it(machines: Machines, count: int, seconds: float | None) -> Machines:
+    """As many processes as pay for so many questions that take so long; a cluster computes everything."""
+    if machines.dask is not None or (seconds is not None and seconds <= PARALLEL_FROM_SECONDS):
+        return replace(machines, jobs=1)
+    return replace(machines, jobs=max(1, min(machines.jobs, count)))
 
 
-def _not_added(tasks: Sequence[Task[T]], store: Store, tick: Tick) -> Iterator[T]:
-    """The tasks of which no other run has added the rows meanwhile."""
-    for task in tasks:
-        if all(name in store for name in task.ids):
-            tick(len(task.ids))
-        else:
-            yield task.argument
+def _answer(
+    questions: Sequence[Question[T]],
+    store: Store,
+    compute: Callable[..., Row],
+    shared: Sequence[Any],
+    machines: Machines,
+    tick: Tick,
+) -> None:
+    """Compute the rows of questions, and add them to the store."""
+    asked = dict(enumerate(questions))
+
+    def open_calls() -> Iterator[tuple[int, T]]:
+        for number, question in asked.items():
+            if question.strong_id in store:  # another run has added it meanwhile
+                tick(1)
+            else:
+                yield number, question.about
+
+    for number, row in machines.results(_numbered, open_calls(), compute, *shared):
+        store.add({**row, "strong_id": asked[number].strong_id}, user_defined=asked[number].user_defined)
+        tick(1)
+
+
+def _numbered(number: int, about: Any, compute: Callable[..., Row], *shared: Any) -> tuple[int, Row]:
+    return number, compute(about, *shared)

@@ -90,17 +90,16 @@ class Store(Mapping[str, Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, *rows: Row, from_library: Collection[str] = ()) -> None:
+    def add(self, *rows: Row, user_defined: bool = True) -> None:
         """Add rows, all or none; afterwards a kill loses none of them, a power cut may lose the last ones.
 
-        from_library: ids of rows that do not depend on user-defined code, even where some is loaded. Raises
-        `InvalidInput` where the file cannot be written.
+        user_defined: whether they may depend on user-defined code that is loaded. Raises `InvalidInput` where the file
+        cannot be written.
         """
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
             return
-        code = {outside: code_fields(outside) for outside in (False, True)}
-        values = [_stored(row, code[row["strong_id"] not in from_library]) for row in rows]
+        values = [_stored(row, code_fields(user_defined)) for row in rows]
         file = self._opened()
         with _sqlite_errors(self._path, "write"):
             file.execute("begin immediate")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 
 from draftproof.experiments.inputs.schemes import find_schemes
-from draftproof.experiments.inputs.verifiers import loaded
+from draftproof.experiments.inputs.verifiers import from_file, loaded
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action, Known, chosen
@@ -25,6 +26,11 @@ class UserPolicy:
         if action not in actions:
             raise InvalidInput(f"policy {self.name} chose {action}, which is none of the {len(actions)} it is given")
         return actions.index(action)
+
+
+def is_function(spec: str) -> bool:
+    """Whether a text names a function in a Python file: verifiers are classes or objects."""
+    return from_file(spec) and isinstance(loaded(spec, "verifier or policy")[0], FunctionType)
 
 
 def user_policy(spec: str) -> UserPolicy:

@@ -8,7 +8,8 @@ from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import CLAIMS, INSTANCES, ledger, papers
 from draftproof.experiments.claims.verdicts import verdict
 from draftproof.experiments.cli.claims import fields, kept_file, summary
-from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole
 
@@ -23,8 +24,7 @@ def write(path: str | None) -> int:
     path: of the store; None for none.
     """
     store = Store(path)
-    if not run(work.tasks_of(list(ledger()), False), store, Executor(work.compute, os.cpu_count() or 1)):
-        return 130
+    run(work.questions_of(list(ledger()), False), store, work.compute, machines=Machines(os.cpu_count() or 1))
     verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)
     for old in INSTANCES.glob("*.json"):

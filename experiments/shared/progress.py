@@ -73,9 +73,13 @@ def remark(text: str) -> None:
 
 
 def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
-    """The exit code after Ctrl-C; prints how many rows are done and where they are."""
-    where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
-    remark(f"interrupted after {done:,} of {wanted:,} {noun}{where}; no other file was written")
+    """Say after Ctrl-C how many rows are done, where they are, and how to go on; returns the exit code."""
+    where = (
+        f"they are kept in {resume}: the same command goes on from there"
+        if resume
+        else "with --resume FILE they are kept, and the same command goes on from there"
+    )
+    remark(f"interrupted after {done:,} of {wanted:,} {noun}; {where}; no other file was written")
     return INTERRUPTED
 
 

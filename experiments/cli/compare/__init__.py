@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds, single_worlds
 from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
-from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.result import Column, Interrupted, Result, Table
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import cut_short, duration
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -18,7 +18,9 @@ from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
     from draftproof.experiments.cli.compare.planning import Cell, Place, Plan
+    from draftproof.experiments.cli.compare.policies import PolicyRequest
     from draftproof.experiments.grid.store import Row
+    from draftproof.experiments.inputs.latency import TimeModel
 
 #: Most rows of a comparison: its plan holds all of them in memory.
 MOST_ROWS = 5_000_000
@@ -42,7 +44,6 @@ def compare(
     by: str | None = None,
     optimum: bool | None = None,
     cost: str | None = None,
-    policy: str | Sequence[str] | None = None,
     steady_state: bool = False,
     arithmetic: Literal["rational", "float64"] = "float64",
     engine: Literal["auto", "enumerate", "structured"] = "auto",
@@ -62,7 +63,7 @@ def compare(
     """Exact block efficiency of verifiers over worlds and schemes, each checked for losslessness on the way.
 
     Args:
-        verifiers: Names from `list` or FILE.py:NAME (default: all); or a FILE.toml of parameters.
+        verifiers: From `list` (default: all), FILE.py:NAME; policies, as static; or FILE.toml.
         world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..9, text:topics, pair.json, models:FOLDER.
         scheme: As delayed:K=1..3,L2=2 (`list schemes` has all), or FILE.py:NAME.
         K: Branches, as 2 or 1..4.
@@ -82,8 +83,6 @@ def compare(
         draft_sampling: How tokens are drawn from the draft, where otherwise.
         told: The q that verifiers are told: sampled, draft, target, or a sampling; in Python also a third process.
         optimum: The optimum, and the gap to it (where it is quick, if not given).
-        policy: A shape for every root: static, ratio, greedy, selector or FILE.py:NAME; may be repeated. Where no
-            shapes are given, K is 1..4, L1 and L2 0..2.
         plot: PNG of the delay curve.
         steady_state: Also the mean tokens of a block in the long run (texts).
         engine: How laws are computed.
@@ -98,9 +97,11 @@ def compare(
         allow_code: Run the Python files that FILE.toml names.
     """
     given = dict(locals())
-    from draftproof.experiments.cli.compare import by_depth, views
-    from draftproof.experiments.cli.compare.policies import RANGES, policy_rows, wanted_policies
+    from draftproof.experiments.cli.compare import by_depth
+    from draftproof.experiments.cli.compare.policies import RANGES, split, wanted_policies
+    from draftproof.experiments.cli.compare.work import compute_all
     from draftproof.experiments.cli.compare.world_file import merged
+    from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.grid.store import Store
     from draftproof.experiments.inputs.latency import time_model
 
@@ -110,13 +111,13 @@ def compare(
         check_files([file], {"resume": resume, "plot": plot})
         given = merged(given, file, compare)
         return compare(given.pop("verifiers"), **given)
-    check_files([verifiers, world, scheme, policy, cost], {"resume": resume, "plot": plot})
+    check_files([verifiers, world, scheme, cost], {"resume": resume, "plot": plot})
     sides = set(by.split(",")) if by else set()
     if not sides <= {"depth", "root"}:
         raise InvalidInput(f"by {by}: give depth, root or depth,root")
-    policies = _only_texts("policy", policy)
+    given["verifiers"], policies = split(verifiers)
     made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
-    first = made.places[0].world
+    machines, first = Machines(jobs, dask), made.places[0].world
     if steady_state and not all(isinstance(each.world, TextWorld) for each in made.places):
         raise InvalidInput("steady_state needs n-gram processes; give a world such as text:topics")
     costs = time_model(cost) if cost else None
@@ -132,23 +133,49 @@ def compare(
     if plan:
         return _planned(made, needed, Store(resume) if resume else {})
     store = Store(resume, ("law", "bound", "failure"))
-    _compute(made, needed, store, dask, resume)
-    rows = views.table_rows(made, cells, store, costs)
+    try:
+        compute_all(made, needed, store, machines)
+    except KeyboardInterrupt:
+        done = [cell for cell in needed if cell.strong_id in store]
+        cut_short(len(done), len(needed), "rows", resume)
+        if any(cell.verifier for cell in done):
+            shown = [cell for cell in cells if cell.strong_id in store]
+            raise Interrupted(_result(made, shown, done, store, sides, costs)) from None
+        raise
+    return _result(made, cells, needed, store, sides, costs, wanted, plot)
+
+
+def _result(
+    plan: Plan,
+    cells: Sequence[Cell],
+    found: Sequence[Cell],
+    store: Mapping[str, Row],
+    sides: Collection[str],
+    costs: TimeModel | None,
+    policies: PolicyRequest | None = None,
+    plot: str | None = None,
+) -> Result:
+    """The tables of the rows of these cells. found: all cells that have rows."""
+    from draftproof.experiments.cli.compare import by_depth, views
+    from draftproof.experiments.cli.compare.policies import policy_rows
+
+    rows, first = views.table_rows(plan, cells, store, costs), plan.places[0].world
     failures = [row["error"] for row in rows if row["kind"] == "failure"]
-    if failures and wanted:  # a policy chooses among rows of every shape
+    if failures and policies:  # a policy chooses among rows of every shape
         raise InvalidVerifier(failures[0])
-    chosen = policy_rows(wanted, [row["law"] for row in rows]) if wanted else []
+    chosen = policy_rows(policies, [row["law"] for row in rows]) if policies else []
     more = [*views.by_root(rows)] if "root" in sides else []
-    more += [by_depth.table(made, rows, needed, store)] if "depth" in sides else []
+    more += [by_depth.table(plan, rows, found, store)] if "depth" in sides else []
     notes = [*views.notes(rows), *([by_depth.NOTE] if "depth" in sides else [])]
     notes += [views.GROUPS_NOTE] if getattr(first, "groups", ()) else []
-    notes += dict.fromkeys(note for each in made.places if (note := told_note(each.world)))
-    title = f"{first}{f' and {len(made.places) - 1:,} more' if len(made.places) > 1 else ''}, {arithmetic}"
+    notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
+    others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""
+    title = f"{first}{others}, {plan.settings.arithmetic}"
     picture = _picture(rows, title) if plot else b""
     if plot and not picture:
         notes.append(f"{plot} was not drawn: there is no delayed tree, or no verifier that is lossless on it")
     files = {plot: picture} if plot and picture else {}
-    return Result(title, [*_tables(made, rows, chosen), *more, views.roots(rows)], notes, files=files)
+    return Result(title, [*_tables(plan, rows, chosen), *more, views.roots(rows)], notes, files=files)
 
 
 def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterator[Table]:
@@ -206,7 +233,7 @@ def _folder(text: str | None) -> str | None:
 def _plan(given: Mapping[str, Any]) -> Plan:
     """Worlds, verifiers, schemes and settings of a comparison; raises `InvalidInput`."""
     from draftproof.experiments.cli.compare.planning import Limits, Place, Plan
-    from draftproof.experiments.inputs.options import check_jobs, choose_settings
+    from draftproof.experiments.inputs.options import choose_settings
 
     worlds = single_worlds(USUAL if given["world"] is None else given["world"])
     samplings: Sequence[str | None] = _only_texts("sampling", given["sampling"]) or [None]
@@ -224,7 +251,6 @@ def _plan(given: Mapping[str, Any]) -> Plan:
             raise InvalidInput("a grid is for check, which judges each of its instances; compare averages over roots")
         return Place(world, each if isinstance(each, str) else None, sampling, others)
 
-    check_jobs(given["jobs"])
     named = None if given["verifiers"] is None else as_verifiers(given["verifiers"])
     assert_distinct(named or ())
     first = place(worlds[0], samplings[0])
@@ -275,11 +301,13 @@ def _refuse_objects(given: Mapping[str, Any]) -> None:
 def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told: Any, steady: bool) -> None:
     """Raise `InvalidInput` for parameters that mean nothing together."""
     if policies and told is not None:
-        raise InvalidInput("policy goes without told, which makes verifiers lossy; leave one of them out")
+        raise InvalidInput(f"{policies[0]} goes without told, which makes verifiers lossy; leave one of them out")
     if policies and steady:
-        raise InvalidInput("policy is valued at roots, not in the long run of steady_state; leave one of them out")
-    for name, given in (("policy", policies), ("plot", plot)):
-        if given and len(plan.places) > 1:
+        raise InvalidInput(
+            f"{policies[0]} is valued at roots, not in the long run of steady_state; leave one of them out"
+        )
+    for name in [*policies[:1], *(["plot"] if plot else [])]:
+        if len(plan.places) > 1:
             raise InvalidInput(f"{name} is about one world, not {len(plan.places):,}; leave it out, or give one")
 
 
@@ -292,17 +320,6 @@ def _planned(plan: Plan, cells: Sequence[Cell], store: Mapping[str, Any]) -> Res
     columns = [Column("rows", "count"), Column("missing", "count", "to compute"), Column("time")]
     columns += [Column("seconds", shown=False), Column("left_out", shown=False)]
     return Result(f"a plan; jobs {plan.settings.jobs}", [Table.of(columns, [row])])
-
-
-def _compute(plan: Plan, cells: Sequence[Cell], store: Any, dask: str | None, resume: str | None) -> None:
-    from draftproof.experiments.cli.compare.work import compute_all
-
-    try:
-        compute_all(plan, cells, store, dask)
-    except KeyboardInterrupt:
-        wanted = {cell.strong_id for cell in cells}
-        cut_short(sum(name in store for name in wanted), len(wanted), "rows", resume)
-        raise
 
 
 def _picture(rows: Sequence[Row], title: str) -> bytes:

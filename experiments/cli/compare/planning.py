@@ -10,7 +10,7 @@ from typing import Any
 from draftproof.experiments.grid.bounds import QUICK_PATHS, Goal, bound_roots, expected_seconds, is_quick
 from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import row_id, strong_id
-from draftproof.experiments.grid.run import Task
+from draftproof.experiments.grid.run import Question
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.progress import remark
@@ -88,11 +88,10 @@ class Cell:
     strong_id: str
     cost: ExpectedCost
 
-    def task(self) -> Task[Cell]:
-        """This row as a task of a grid."""
+    def question(self) -> Question[Cell]:
+        """What this row answers."""
         from_file = self.verifier is not None and self.verifier.from_file
-        user_defined = from_file or isinstance(self.scheme, UserScheme)
-        return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if user_defined else (self.strong_id,)))
+        return Question(self.strong_id, self, self.cost.seconds, from_file or isinstance(self.scheme, UserScheme))
 
 
 @dataclass

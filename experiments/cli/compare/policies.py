@@ -13,7 +13,7 @@ from typing import Any
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import UserPolicy, user_policy
+from draftproof.experiments.inputs.policies import UserPolicy, is_function, user_policy
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.inputs.worlds import TextWorld, World
@@ -51,8 +51,22 @@ class PolicyRequest:
         return times.exact() if arithmetic_named(self.arithmetic).exact else times
 
 
+def split(subjects: Any) -> tuple[Any, list[str]]:
+    """The verifiers among the subjects of a comparison, None where there are none, and the policies, each once."""
+    listed = list(subjects) if isinstance(subjects, (list, tuple)) else [subjects]
+    policies = [each for each in listed if isinstance(each, str) and is_policy(each)]
+    verifiers = [each for each in listed if each not in policies]
+    return (verifiers or None) if policies else subjects, list(dict.fromkeys(policies))
+
+
+def is_policy(spec: str) -> bool:
+    """Whether a text names a policy rather than a verifier: by name, or as a function in a file."""
+    name, _, file = spec.partition(":")
+    return spec in AT_ROOTS or (name == SELECTOR and (file != "" or spec == name)) or is_function(spec)
+
+
 def wanted_policies(
-    specs: Sequence[str] | None,
+    specs: Sequence[str],
     problem: World,
     folder: str | None,
     named: Sequence[NamedVerifier],
@@ -65,48 +79,33 @@ def wanted_policies(
         return None
     if problem.kind not in ("text", "models"):
         raise InvalidInput(
-            f"policy needs the roots of a text or of models: give a world such as text:topics or models:FOLDER in "
-            f"place of {problem}"
+            f"the policy {specs[0]} needs the roots of a text or of models: give a world such as text:topics or "
+            f"models:FOLDER in place of {problem}"
         )
     delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
     if len(delayed) < len(schemes):
         other = next(scheme for scheme in schemes if not isinstance(scheme, Delayed))
-        raise InvalidInput(f"policy chooses among delayed trees, not {other}; leave out the scheme")
+        raise InvalidInput(f"the policy {specs[0]} chooses among delayed trees, not {other}; leave out the scheme")
     lossless = [item for item in named if _is_declared_lossless(item)]
     if not lossless:
         raise InvalidInput(
             f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
-            "leave out the policy or choose another verifier"
+            f"leave out the policy {specs[0]} or choose another verifier"
         )
     if left := [item.label for item in named if item not in lossless]:
         remark(f"policies need verifiers that are declared lossless on delayed trees; left out: {', '.join(left)}")
-    request = PolicyRequest(
-        tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(delayed), arithmetic, costs
-    )
-    for spec in request.specs:
-        _check(spec, request)
-    return request
+    for spec in specs:
+        if spec.partition(":")[0] == SELECTOR and isinstance(problem, TextWorld):
+            raise InvalidInput(f"policy {spec} belongs to a pair of models; give the world models:FOLDER")
+        if spec == SELECTOR and folder is None:
+            raise InvalidInput(
+                "policy selector is read from the folder of a pair: name it as models:FOLDER, or give selector:FILE"
+            )
+    return PolicyRequest(tuple(specs), problem, folder, tuple(lossless), tuple(delayed), arithmetic, costs)
 
 
 def _is_declared_lossless(named: NamedVerifier) -> bool:
     return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
-
-
-def _check(spec: str, request: PolicyRequest) -> None:
-    if from_file(spec):
-        user_policy(spec)
-        return
-    if spec in AT_ROOTS:
-        return
-    if spec != SELECTOR and not spec.endswith(".safetensors"):
-        known = ", ".join((*AT_ROOTS, SELECTOR))
-        raise InvalidInput(f"unknown policy {spec!r}; known: {known}, or FILE.py:NAME for your own")
-    if isinstance(request.problem, TextWorld):
-        raise InvalidInput(f"policy {spec} belongs to a pair of models; give the world models:FOLDER")
-    if spec == SELECTOR and request.folder is None:
-        raise InvalidInput(
-            "policy selector is read from the folder of a pair: name it as models:FOLDER, or give its file"
-        )
 
 
 def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -155,7 +154,7 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     if from_file(spec):
         chooser = by_function(user_policy(spec), named, schemes)
         return [chooser(start) for start in block_starts(pair, problem.contexts, sampling, request.costs or UNIT_TIME)]
-    path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
+    path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec.partition(":")[2])
     if spec == SELECTOR and not path.exists():
         remark(
             f"no selector {path}; make one: "

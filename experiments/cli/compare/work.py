@@ -10,9 +10,9 @@ from typing import Any
 
 from draftproof.experiments.cli.compare.planning import GOAL, Cell, Place, Plan
 from draftproof.experiments.grid.bounds import bound_fields, bound_root, bound_roots
-from draftproof.experiments.grid.cluster import Cluster
+from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
-from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
@@ -50,7 +50,7 @@ class RowBuilder:
             about = {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "scheme": cell.scheme.as_dict()}
             failed = {"error": str(error), "fails_on": error.instance.as_dict(), "lossless": False}
             fields = {"kind": FAILURE, **about, **failed}
-        about = {"strong_id": cell.strong_id, "source": self._world.source, "options": self._place.options}
+        about = {"source": self._world.source, "options": self._place.options}
         return {**fields, **about, "versions": versions()}
 
     def _optimum(self, cell: Cell) -> dict[str, Any]:
@@ -117,20 +117,15 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
     }
 
 
-def compute_all(plan: Plan, cells: Sequence[Cell], store: Store, address: str | None = None) -> None:
+def compute_all(plan: Plan, cells: Sequence[Cell], store: Store, machines: Machines) -> None:
     """Compute the missing rows into the store, world by world, the cheapest first, with a bar.
 
-    address: of a Dask scheduler that computes them in place of this machine. At Ctrl-C raises `KeyboardInterrupt`; the
-    rows until then are in the store.
+    At Ctrl-C raises `KeyboardInterrupt`; the rows until then are in the store.
     """
     missing = [cell for cell in cells if cell.strong_id not in store]
     ordered = sorted(cells, key=lambda cell: (cell.place, cell.cost.seconds))
-    tasks = list({cell.strong_id: cell.task() for cell in ordered}.values())
-    executor = Executor[Cell](row, plan.settings.jobs, (Builders(plan.places, plan.settings),))
-    if address is not None:
-        executor = Cluster(executor.compute, executor.jobs, executor.shared, address)
-    if not run(tasks, store, executor, message=_steps(missing)):
-        raise KeyboardInterrupt
+    questions = list({cell.strong_id: cell.question() for cell in ordered}.values())
+    run(questions, store, row, Builders(plan.places, plan.settings), machines=machines, message=_steps(missing))
 
 
 class Builders:

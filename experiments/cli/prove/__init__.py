@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from draftproof.experiments.inputs.options import check_jobs
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier
 from draftproof.experiments.result import Result
@@ -19,6 +18,7 @@ from draftproof.simulator.protocol import Verifier
 
 if TYPE_CHECKING:
     from draftproof.experiments.cli.prove.request import Request
+    from draftproof.experiments.grid.machines import Machines
 
 #: Without a vocabulary size the balance is also checked at random points of this one: some bugs need a third token.
 LARGER_VOCABULARY = 3
@@ -44,6 +44,7 @@ def prove(
     witness: str | None = None,
     max_trees: int = 1_000,
     jobs: int | None = None,
+    dask: str | None = None,
 ) -> Result:
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
 
@@ -72,11 +73,13 @@ def prove(
         max_trees: Refuse shapes with more draft trees; with vocab any only for a witness.
         jobs: Number of processes; where it is not given one for each core, but a single one in a script of your own
             and with vocab any.
+        dask: Address of a Dask scheduler that computes the steps of a long proof, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.prove.request import Request
+    from draftproof.experiments.grid.machines import Machines
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
-    check_jobs(jobs)
+    machines = Machines(_processes() if jobs is None else jobs, dask)
     written = {"certificate": certificate, "resume": resume, "witness": witness}
     check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
@@ -91,18 +94,19 @@ def prove(
     request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, numbers, max_trees)
     others = [] if relation is None else [replace(request, named=relation[1])]
     if any(each.nameless for each in (request, *others)):
-        _refuse("an object of Python, which no file can name", {"certificate": certificate, "resume": resume})
-        jobs = 1
+        _refuse(
+            "an object of Python, which no file can name", {"certificate": certificate, "resume": resume, "dask": dask}
+        )
+        machines = Machines()
     if size is None:
-        _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula})
+        _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula, "dask": dask})
         return _of_every_size(request, relation, every_length, certificate, witness)
     if every_length:
         raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
-    processes = jobs or _processes()
     if relation is not None:
         _refuse(relation[0], {"formula": formula, "free": numbers})
-        return _related(request, relation, certificate, processes, resume, witness)
-    return _proved(request, vocab is None and not numbers, formula, certificate, processes, resume, witness)
+        return _related(request, relation, certificate, machines, resume, witness)
+    return _proved(request, vocab is None and not numbers, formula, certificate, machines, resume, witness)
 
 
 def _size(vocab: int | str | None) -> int | None:
@@ -136,7 +140,7 @@ def _proved(
     is_tried_larger: bool,
     formula: bool,
     certificate: str | None,
-    jobs: int,
+    machines: "Machines",
     resume: str | None,
     witness: str | None,
 ) -> Result:
@@ -150,7 +154,7 @@ def _proved(
     known = work.known_row(request, store)
     if known is not None and certificate is None and not formula:
         return views.stored_result(request, known, larger)
-    report = work.run_proof(request, formula, certificate, jobs, store)
+    report = work.run_proof(request, formula, certificate, machines, store)
     work.store_row(report, store)
     return views.report_result(report, larger, witness)
 
@@ -159,14 +163,14 @@ def _related(
     request: "Request",
     relation: tuple[str, NamedVerifier],
     certificate: str | None,
-    jobs: int,
+    machines: "Machines",
     resume: str | None,
     witness: str | None,
 ) -> Result:
     from draftproof.experiments.cli.prove import views, work
     from draftproof.experiments.grid.store import Store
 
-    related = work.relate_two(request, *relation, certificate, jobs, Store(resume, work.KINDS))
+    related = work.relate_two(request, *relation, certificate, machines, Store(resume, work.KINDS))
     return views.relation_result(related, witness)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.rows import row_id
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -32,10 +32,10 @@ class Request:
     free: tuple[str, ...] = ()
     max_trees: int = 1_000
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The fields whose hash, the `strong_id`, names the stored row of the theorem."""
-        return {**self.theorem_fields, "versions": versions()}
+    def row_id(self, question: str = "theorem", **settings: Any) -> str:
+        """The id of the stored row of the theorem, or of a step of it."""
+        world = {"vocab_size": self.vocab_size, "zeros": self.zeros}
+        return row_id(question, world, self.scheme, self.named.identity, free=list(self.free), **settings)
 
     @property
     def theorem_fields(self) -> dict[str, Any]:

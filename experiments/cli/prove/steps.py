@@ -1,4 +1,4 @@
-"""Computes the steps of a proof in several processes and stores each result, so that an interrupted proof resumes.
+"""Computes the steps of a proof on several machines and stores each result, so that an interrupted proof resumes.
 
 A step finds the cells of one draft tree (the regions of rows on which its verdicts have one formula), proves that one
 balance is zero (the mass of a context less the target's), or judges one difference of two laws. Its result does not
@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from draftproof.experiments.cli.prove.request import Request
-from draftproof.experiments.grid.pool import pooled_results
-from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.run import HERE
 from draftproof.experiments.grid.store import Store
 from draftproof.simulator.theorems.algebra.plain import read_number
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
@@ -44,6 +43,7 @@ class Worker:
     """
 
     def __init__(self, request: Request, kind: str, laws: Sequence[Law]) -> None:
+        self._arguments = request, kind, laws
         self.kind, self.laws = kind, laws
         self.subject, self.shape = request.subject_and_shape()
         self.oracle = RecordingOracle(self.shape.ring)
@@ -51,6 +51,9 @@ class Worker:
         for point in laws[0]["points"] if laws else ():
             self.oracle.points.append(tuple(map(read_number, point)))
         self._parts: dict[int, list[Part]] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Worker, self._arguments
 
     def result(self, task: Any) -> Result:
         """The result of one step. task: plain data of a draft tree, or the number of a part of the laws and a place."""
@@ -68,13 +71,14 @@ class Worker:
 
 @dataclass
 class StepExecutor:
-    """Computes the steps in `jobs` processes; see `theorem.ProofExecutor`.
+    """Computes the steps; see `theorem.ProofExecutor`.
 
-    store: of the results. reused: how many of them it had already. processes: the most that were at work.
+    machines: for the steps that are left after a while. store: of the results. reused: how many of them it had
+    already. processes: the most that were at work.
     """
 
     request: Request
-    jobs: int = 1
+    machines: Machines = HERE
     store: Store = field(default_factory=lambda: Store(None))
     reused: int = 0
     processes: int = 1
@@ -93,7 +97,7 @@ class StepExecutor:
 
     def _steps(self, name: str, kind: str, laws: Sequence[Law], tasks: Sequence[Any]) -> Iterator[Step]:
         """Results by number: the stored ones first."""
-        names = [strong_id({**self.request.identity, "step": name, "task": task}) for task in tasks]
+        names = [self.request.row_id("step", step=name, task=task) for task in tasks]
         known = [number for number, each in enumerate(names) if each in self.store]
         self.reused += len(known)
         for number in known:
@@ -105,14 +109,14 @@ class StepExecutor:
             yield number, result
 
     def _computed(self, kind: str, laws: Sequence[Law], calls: Sequence[tuple[int, Any]]) -> Iterator[Step]:
-        """Results in this process, and after a while those of the steps that are left in several."""
+        """Results in this process, and after a while those of the steps that are left on all machines."""
         worker, began = Worker(self.request, kind, laws), time.perf_counter()
         for done, (number, task) in enumerate(calls):
             left = calls[done:]
-            if self.jobs > 1 and done and len(left) > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
-                self.processes = min(self.jobs, len(left))
-                request = pickle.dumps(self.request)  # user-defined code is loaded once the process is made ready
-                yield from pooled_results(self.processes, _work, left, _start, request, kind, laws)
+            several = self.machines.jobs > 1 or self.machines.dask is not None
+            if several and done and len(left) > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
+                self.processes = min(self.machines.jobs, len(left))
+                yield from replace(self.machines, jobs=self.processes).results(_work, left, worker)
                 return
             yield number, worker.result(task)
 
@@ -121,13 +125,5 @@ def _digest(laws: Any) -> str:
     return hashlib.sha256(json.dumps(laws).encode()).hexdigest()
 
 
-_worker: Worker
-
-
-def _start(request: bytes, kind: str, laws: Sequence[Law]) -> None:
-    global _worker  # noqa: PLW0603 - a process works on one kind of steps only
-    _worker = Worker(pickle.loads(request), kind, laws)
-
-
-def _work(number: int, task: Any) -> Step:
-    return number, _worker.result(task)
+def _work(number: int, task: Any, worker: Worker) -> Step:
+    return number, worker.result(task)

@@ -13,7 +13,9 @@ from typing import Any
 
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.steps import StepExecutor
-from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.run import HERE
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
@@ -142,19 +144,19 @@ def run_proof(
     request: Request,
     formulas: bool = False,
     certificate: str | None = None,
-    jobs: int = 1,
+    machines: Machines = HERE,
     store: Store | None = None,
 ) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work if the request is not possible.
 
-    certificate: the file for it. jobs: number of processes. store: for the result of every step.
+    certificate: the file for it. machines: for the steps. store: for the result of every step.
     """
     subject, shape = request.subject_and_shape()
     trees = request.trees(shape)
     _announce(shape, trees)
     start, label = time.perf_counter(), request.named.label
     steps = trees + len(list(places(shape)))
-    executor = StepExecutor(request, jobs, Store(None) if store is None else store)
+    executor = StepExecutor(request, machines, Store(None) if store is None else store)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(executor):
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
@@ -168,7 +170,7 @@ def relate_two(
     kind: str,
     other: NamedVerifier,
     certificate: str | None = None,
-    jobs: int = 1,
+    machines: Machines = HERE,
     store: Store | None = None,
     seconds: float = inf,
 ) -> Related:
@@ -179,7 +181,7 @@ def relate_two(
     _announce(shape, trees)
     start = time.perf_counter()
     label = f"{request.named.label} {kind} {other.label}"
-    first, second = (StepExecutor(each, jobs, Store(None) if store is None else store) for each in requests)
+    first, second = (StepExecutor(each, machines, Store(None) if store is None else store) for each in requests)
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(first, second):
 
@@ -227,12 +229,12 @@ def _blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
 
 def known_row(request: Request, store: Store) -> dict[str, Any] | None:
     """The stored row of this theorem."""
-    return store.get(strong_id(request.identity))
+    return store.get(request.row_id())
 
 
 def store_row(report: Report, store: Store) -> None:
     """Store a proved theorem; one that is refuted or open is tried again next time."""
     if report.verdict == "proved":
-        name = strong_id(report.request.identity)
+        name = report.request.row_id()
         if name not in store:  # proved again for its certificate, or by another run meanwhile
             store.add({"kind": "theorem", **report.as_json(), "strong_id": name})

@@ -36,8 +36,8 @@ def train(
 ) -> int:
     """Train a pair of models, a head or a selector on text, and print how good it is. An existing one is reused.
 
-    A head is used as `--draft KIND:FOLDER`, a selector as `--policy selector`. Labels of a selector are exact where its
-    verifier goes from the top down and tables are small, else means over sampled trees.
+    A head is used as `--draft KIND:FOLDER`, a selector in `compare` and `model validate --policy`. Labels of a selector
+    are exact where its verifier goes from the top down and tables are small, else means over sampled trees.
     """
     if kind not in KINDS:
         raise InvalidInput(f"unknown --kind {kind!r}; choose {', '.join(KINDS)}")

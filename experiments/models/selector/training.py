@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 
 from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.grid.run import computed_rows
+from draftproof.experiments.grid.run import Question, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -166,13 +165,12 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
     at = [(sampling, root) for sampling in plan.samplings for root in roots.contexts]
     # The name "warp" is part of the key, which seeds depend on.
     keys = [strong_id({**common, "warp": sampling.as_dict(), "root": list(root)}) for sampling, root in at]
-    work = {
-        key: partial(label_row, key, pair, plan.verifier.verifier, plan.actions, sampling, root, trees)
-        for key, (sampling, root) in zip(keys, at, strict=True)
-    }
+    work = [Question(key, (key, *where)) for key, where in zip(keys, at, strict=True)]
+    shared = pair, plan.verifier.verifier, plan.actions, trees
     what = "exact" if trees is None else f"the mean over {trees} sampled trees"
     with named_errors(plan.verifier.label):
-        computed_rows(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
+        message = f"{len(plan.actions)} actions, {what}"
+        run(work, kept, label_row, *shared, noun="label", message=message, trial=TRIAL)
     widths = hidden_widths(pair)
     inputs = [
         network_inputs(block_starts(pair, roots.contexts, sampling, times), sampling, widths)
@@ -190,23 +188,18 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
 
 
 def label_row(
-    key: str,
+    where: tuple[str, Sampling, Context],
     pair: Pair,
     verifier: Verifier,
     actions: Sequence[Delayed],
-    sampling: Sampling,
-    root: Context,
     trees: int | None,
 ) -> dict[str, Any]:
-    """The labels of one root as a row of the store. trees: None for exact labels. The key decides the seed."""
+    """The labels of one root as a row of the store. trees: None for exact labels. The key of the row is the seed."""
     started = time.perf_counter()
+    key, sampling, root = where
     generator = np.random.default_rng(int(key[:15], 16))
     means = labels(verifier, actions, Contexts(pair, sampling, [root]), trees, generator)
-    return {
-        "strong_id": key,
-        "tokens": means,
-        "seconds": round(time.perf_counter() - started, 4),
-    }
+    return {"tokens": means, "seconds": round(time.perf_counter() - started, 4)}
 
 
 def _shape(scheme: Delayed) -> list[int]:

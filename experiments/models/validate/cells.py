@@ -14,10 +14,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from draftproof.experiments.grid.rows import row_id
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
@@ -69,16 +70,14 @@ class Effort:
         return ceil(max(self.least, variance / self.goal**2) / roots)
 
 
-def measure(
-    setting: Setting,
-    tested: MeasuredVerifier,
-    scheme: DraftScheme,
-    contexts: Contexts,
-    effort: Effort,
-) -> dict[str, Any]:
+#: What is measured: the id of its row, the verifier and the scheme.
+Cell: TypeAlias = tuple[str, MeasuredVerifier, DraftScheme]
+
+
+def measure(cell: Cell, setting: Setting, contexts: Contexts, effort: Effort) -> dict[str, Any]:
     """The row of one cell; contexts: of the setting. In the row, `saved` is that of `Expected`."""
     started = time.perf_counter()
-    key = cell_key(setting, tested, scheme, effort)
+    key, tested, scheme = cell
     seed = seed_of(key)
     first, second = np.random.SeedSequence(seed).spawn(2)
     trees = max(2, ceil((VALIDATE_BUDGET.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
@@ -92,7 +91,7 @@ def measure(
     own_law = _own_law(tested, tables, scheme) if prediction.laws else None
     law_of_executed = prediction if tested.executed is tested.predicted else own_law
     return {
-        **_shared(setting, tested, scheme, agreement, key),
+        **_shared(setting, tested, scheme, agreement),
         "by_root": {
             "predicted": prediction.means.mean(axis=1).tolist(),
             "measured": (depths + 1).mean(axis=1).tolist(),
@@ -113,8 +112,8 @@ def measure(
 
 
 def cell_key(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, effort: Effort) -> str:
-    """Hash of everything that defines the cell."""
-    return setting.key(kind="cell", verifier=tested.identity, scheme=scheme.as_dict(), budget=asdict(effort))
+    """The id of the row of a cell."""
+    return row_id("cell", setting.fields, scheme, tested.identity, effort=asdict(effort))
 
 
 def _blocks(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
@@ -199,11 +198,8 @@ def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts:
     }
 
 
-def _shared(
-    setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, agreement: Agreement, key: str
-) -> dict[str, Any]:
+def _shared(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, agreement: Agreement) -> dict[str, Any]:
     return {
-        "strong_id": key,
         "kind": "cell",
         "verifier": tested.label,
         "shape": shape_name(scheme),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from shlex import quote
 from typing import Any
 
 import torch
 from rich.console import Console
 
+from draftproof.experiments.grid import run as grid
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
-from draftproof.experiments.grid.run import computed_rows
+from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.run import HERE, Question
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
@@ -144,14 +145,14 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def cell_rows(validation: Validation, contexts: Contexts, store: Store) -> list[dict[str, Any]]:
+def cell_rows(
+    validation: Validation, contexts: Contexts, store: Store, machines: Machines = HERE
+) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows in the store are not run again."""
     setting, effort = validation.setting, validation.effort
-    work = {
-        cell_key(setting, verifier, scheme, effort): partial(measure, setting, verifier, scheme, contexts, effort)
-        for verifier, scheme in validation.cells
-    }
-    return computed_rows(work, store, "cell")
+    keys = [cell_key(setting, *cell, effort) for cell in validation.cells]
+    cells = [Question(key, (key, *cell)) for key, cell in zip(keys, validation.cells, strict=True)]
+    return grid.run(cells, store, measure, setting, contexts, effort, machines=machines, noun="cell", message=None)
 
 
 def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
@@ -239,10 +240,11 @@ def run(
     started: float,
     known: Sequence[str] = (),
     checked: Sequence[dict[str, Any]] = (),
+    machines: Machines = HERE,
 ) -> dict[str, Any]:
     """Everything, printed part by part; the report as plain data.
 
-    known: verifiers that are known to be lossy. checked: what `exact_checks` found.
+    known: verifiers that are known to be lossy. checked: what `exact_checks` found. machines: for the cells.
     """
     store = Store(resume)
     report = {**about(opened, validation), "known_lossy": list(known), "exact_checks": list(checked)}
@@ -261,7 +263,7 @@ def run(
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
     remark(f"predicted against measured, {len(validation.cells)} cells")
-    report["rows"] = cell_rows(validation, contexts, store)
+    report["rows"] = cell_rows(validation, contexts, store, machines)
     report["table"] = table_fields(report["rows"], lossy)
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)

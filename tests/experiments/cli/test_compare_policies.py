@@ -1,4 +1,4 @@
-"""`draftproof compare --policy`: policies on the scale of the shapes beside them, and bad input in one line."""
+"""`draftproof compare VERIFIER POLICY`: policies on the scale of the shapes beside them, and bad input in one line."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -25,8 +25,7 @@ def test_policies_of_a_text_are_rows_of_its_shapes_and_static_is_the_best_of_the
     Path("mine.py").write_text(OWN)
     given = ("specinfer", "block", "ensemble", *TEXT, *SHAPES, *COST)
     names = ("static", "ratio", "greedy", "mine.py:by_last")
-    wanted = [part for name in names for part in ("--policy", name)]
-    found = draftproof("compare", *given, *wanted, "--json").json
+    found = draftproof("compare", *names, *given, "--json").json
     policies = {(row["policy"], row["verifier"]): row for row in found["policies"]}
     assert list(policies) == [(name, verifier) for name in names for verifier in given[:2]]
     for verifier in given[:2]:
@@ -49,13 +48,13 @@ def test_policies_of_a_text_are_rows_of_its_shapes_and_static_is_the_best_of_the
         chosen = [roots[root][(0, 1)[root[-1] != " "]] for root in roots]
         mean = sum(Fraction(root["weight"]) * Fraction(root["block_efficiency"]) for root in chosen)
         assert Fraction(policies["mine.py:by_last", verifier]["block_efficiency"]) == mean
-    shown = draftproof("compare", *given, *wanted).out
+    shown = draftproof("compare", *given, *names).out
     assert "over the roots" in shown
     assert "REFUTED, no row" not in shown
 
 
 def test_without_times_a_block_is_worth_its_tokens(draftproof):
-    found = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "--policy", "greedy", "--json").json
+    found = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "greedy", "--json").json
     (row,) = found["policies"]
     assert row["block_efficiency_float"] >= max(shape["block_efficiency_float"] for shape in found["rows"])
     assert row["tokens_per_time"] is None
@@ -91,18 +90,18 @@ def test_times_as_they_are_written():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("--policy", "greedy"), "policy needs the roots of a text or of models: give a world such as text:topics"),
-        (("--world", "x.json", "--policy", "greedy"), "x.json"),
-        ((*TEXT, "--policy", "best"), "unknown policy 'best'; known: static, ratio, greedy, selector, or FILE.py:NAME"),
-        ((*TEXT, "--policy", "selector"), "selector belongs to a pair of models; give the world models:FOLDER"),
+        (("greedy",), "the policy greedy needs the roots of a text or of models: give a world such as text:topics"),
+        (("--world", "x.json", "greedy"), "x.json"),
+        ((*TEXT, "gredy"), "unknown verifier 'gredy'"),
+        ((*TEXT, "selector"), "selector belongs to a pair of models; give the world models:FOLDER"),
         (
-            (*TEXT, "--policy", "selector-naive.safetensors"),
+            (*TEXT, "selector:selector-naive.safetensors"),
             "naive.safetensors belongs to a pair of models; give the world models:FOLDER",
         ),
-        ((*TEXT, "--policy", "static", "--steady-state"), "not in the long run of steady_state; leave one of them"),
-        ((*TEXT, "--policy", "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
-        ((*TEXT, "--policy", "none.py:mine"), "no file none.py; give your policy as FILE.py:NAME"),
-        (("ensemble", *TEXT, "--policy", "greedy"), "ensemble is not declared lossless on delayed trees"),
+        ((*TEXT, "static", "--steady-state"), "not in the long run of steady_state; leave one of them"),
+        ((*TEXT, "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
+        ((*TEXT, "none.py:mine"), "no file none.py; give your verifier or policy as FILE.py:NAME"),
+        (("ensemble", *TEXT, "greedy"), "ensemble is not declared lossless on delayed trees"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, given, says):
@@ -115,5 +114,5 @@ def test_bad_input_is_one_line(draftproof, given, says):
 def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof):
     Path("mine.py").write_text(OWN)
     for name, says in (("deeper", "which is none of the 7 it is given"), ("nothing", "must be one of the actions")):
-        ran = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "--policy", f"mine.py:{name}")
+        ran = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", f"mine.py:{name}")
         assert (ran.code, says in ran.err) == (2, True), ran.err

@@ -12,7 +12,7 @@ import pytest
 
 from draftproof.experiments.grid import store as stores
 from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.grid.run import Executor, Task, run
+from draftproof.experiments.grid.run import Question, run
 from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.experiments.inputs.text import EMBEDDED
 from draftproof.experiments.models.options import FileOptions
@@ -130,7 +130,7 @@ def test_rows_that_another_run_adds_meanwhile_are_not_computed(tmp_path):
         return row(number)
 
     kept = Store(str(path))
-    assert run([Task((row(number)["strong_id"],), number) for number in range(4)], kept, Executor(compute))
+    run([Question(row(number)["strong_id"], number) for number in range(4)], kept, compute)
     assert made == [1, 3]
     assert set(numbers(kept)) == {0, 1, 2, 3}
 

@@ -145,8 +145,8 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     text = ("--world", "text:topics,vocab=3", *at[2:], "--steady-state")
     refused = draftproof("compare", "naive", *text, "--told", "draft")
     assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
-    refused = draftproof("compare", "naive", *text[:2], "--policy", "static", "--told", "top_k=2")
-    assert (refused.code, "policy goes without told" in refused.err) == (2, True)
+    refused = draftproof("compare", "naive", *text[:2], "static", "--told", "top_k=2")
+    assert (refused.code, "static goes without told" in refused.err) == (2, True)
     refused = draftproof("check", "naive", *at[2:-2], "--told", "draft")
     why = "told draft is the q that tokens are drawn from; leave it out, or sample the draft otherwise, as draft_s"
     assert (refused.code, why in refused.err) == (2, True)

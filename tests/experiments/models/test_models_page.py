@@ -65,7 +65,7 @@ def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., A
     assert (valued.code, "as predicted" in valued.out) == (0, True), valued
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,branch=.1,target=10,node=.1")
     world = "models:target=models/target,draft=models/draft,roots=2"
-    compared = draftproof("compare", "naive", "--world", world, *shapes, "--policy", "static")
+    compared = draftproof("compare", "naive", "--world", world, *shapes, "static")
     assert (compared.code, "static" in compared.out) == (0, True), compared.err
 
 

@@ -1,4 +1,4 @@
-"""`compare --policy` on models: at the roots a policy brings what the rows of its shapes say, root by root."""
+"""Policies in `compare` on models: at the roots a policy brings what the rows of its shapes say, root by root."""
 
 import shutil
 from collections.abc import Callable
@@ -63,8 +63,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
         "selector": [3 - int(place) for place in network(inputs).argmax(1)],
         f"{tmp_path}/own.py:mine": [context[-1] % 4 for context in contexts],
     }
-    wanted = [part for name in ("static", "greedy", *choices) for part in ("--policy", name)]
-    found = draftproof(*given, *wanted, "--arithmetic", "rational", "--json").json
+    found = draftproof(*given, "static", "greedy", *choices, "--arithmetic", "rational", "--json").json
     assert [(row["K"], row["L1"], row["L2"]) for row in found["rows"]] == list(SHAPES)
     policies = {row["policy"]: row for row in found["policies"]}
     for name, choice in choices.items():
@@ -77,7 +76,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
         assert sum(policies[name]["depth_distribution"]) == pytest.approx(1)
     rates = {name: Fraction(row["tokens_per_time"]) for name, row in policies.items()}
     assert max(rates.values()) == rates["greedy"] > rates["static"]
-    assert "was trained on the first 80 %" in draftproof(*given, "--policy", "selector").err
+    assert "was trained on the first 80 %" in draftproof(*given, "selector").err
 
 
 @pytest.mark.heavy
@@ -98,11 +97,11 @@ def test_what_cannot_choose_at_roots_is_one_line(
         fields |= {"actions": SHAPES[:2], "settings": [Sampling().as_dict()]}
         fields |= {"times": file.times_fields(time_model(COST)), "base": SHAPES[:1], **other}
         path = file.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), len(fields["actions"])), fields)
-        ran = draftproof(*given, "--policy", "selector")
+        ran = draftproof(*given, "selector")
         assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
     path.unlink()
-    ran = draftproof(*given, "--policy", "selector")
+    ran = draftproof(*given, "selector")
     assert (ran.code, ran.out) == (2, "")
     assert "has no selector for specinfer; make one: draftproof model train --kind selector specinfer" in ran.err
-    ran = draftproof(*given, "--policy", "best")
-    assert (ran.code, "unknown policy 'best'; known: static, ratio, greedy, selector" in ran.err) == (2, True)
+    ran = draftproof(*given, "best")
+    assert (ran.code, "unknown verifier 'best'" in ran.err) == (2, True)

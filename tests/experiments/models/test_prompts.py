@@ -246,7 +246,7 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
     (each,) = measured_verifiers([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
     contexts = Contexts(pair, Sampling(), where.roots)
-    row = measure(where, each, scheme, contexts, Effort(blocks=60))
+    row = measure(("0" * 24, each, scheme), where, contexts, Effort(blocks=60))
     by_root = row["by_root"]
     assert np.mean(by_root["predicted"]) == pytest.approx(row["predicted"])
     assert np.mean(by_root["measured"]) == pytest.approx(row["measured"])
@@ -270,7 +270,7 @@ def test_policies_of_models_that_others_trained_are_those_of_their_prompts(
     Path("own.py").write_text("def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,target=3", "--arithmetic", "rational")
     there = world(models, prompts=file_of(*GROUPS))
-    given = (*there, *shapes, "--policy", "greedy", "--policy", "own.py:mine")
+    given = (*there, *shapes, "greedy", "own.py:mine")
     ran = draftproof("compare", "specinfer", *given, "--no-optimum", "--jobs", 1, "-o", "c.json")
     assert ran.code == 0
     compared = json.loads(Path("c.json").read_text())

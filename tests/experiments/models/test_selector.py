@@ -202,10 +202,10 @@ def test_models_that_were_not_trained_here_get_a_selector(
     assert ran.code == 0, ran.err
     world = f"models:target={folder}/target,draft={folder}/draft,text={folder.parent}/text.txt,roots=2"
     given = ("compare", "specinfer", "--world", world, *shapes)
-    ran = draftproof(*given, "--policy", "kept/selector-specinfer.safetensors")
+    ran = draftproof(*given, "selector:kept/selector-specinfer.safetensors")
     assert ran.code == 0, ran.err
     assert "selector-specinfer" in ran.out
-    refused = draftproof(*given, "--policy", "kept/none.safetensors").err.replace("\n", " ")
+    refused = draftproof(*given, "selector:kept/none.safetensors").err.replace("\n", " ")
     assert "model train --kind selector specinfer --target .. --draft .. --out kept" in refused
 
 
