@@ -1,41 +1,41 @@
-"""Witnesses as files, as fields for programs and as tables for people."""
+"""Witnesses as files, and as tables: the violated balance, and the rows of the instance."""
 
 import hashlib
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-
-from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_whole
-from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.result import Column, Table, hidden
+from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.simulator.verdicts.witness import Witness
+
+#: Columns of the table of witnesses.
+WITNESS = (
+    Column("verifier"),
+    Column("vocab_size", "count", "V"),
+    Column("scheme"),
+    Column("context"),
+    Column("token"),
+    Column("expected", "exact", "must have mass D(c) p(y|c)"),
+    Column("found", "exact", "the block gives it"),
+    Column("deviation", "exact"),
+    Column("shrunk"),
+    Column("file"),
+    Column("again", "command", "see it again"),
+)
 
 
 def witness_path(verifier: str, instance: Instance) -> Path:
     """A name made from the content, so that no other witness is ever overwritten."""
     digest = hashlib.sha256(instance.dumps().encode()).hexdigest()[:8]
     return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', verifier)}-{digest}.json")
-
-
-def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
-    """The witness as programs read it."""
-    return {
-        "file": file,
-        **violation_fields(witness.violation),
-        "shrunk": witness.shrunk,
-        "vocab_size": witness.instance.vocab_size,
-        "instance": witness.instance.as_dict(),
-    }
 
 
 def violation_fields(violation: Violation) -> dict[str, Any]:
@@ -49,54 +49,46 @@ def violation_fields(violation: Violation) -> dict[str, Any]:
     }
 
 
+def witness_row(witness: Witness, file: str | None, again: str | None) -> dict[str, Any]:
+    """The row of a witness. file: where it is saved; again: the command that shows it; None where there is none."""
+    size, scheme = witness.instance.vocab_size, str(witness.instance.scheme)
+    about = {"verifier": witness.verifier, "vocab_size": size, "scheme": scheme, "shrunk": witness.shrunk}
+    violation = witness.violation.to_dict()
+    return {**about, **violation, "context": list(witness.violation.context), "file": file, "again": again}
+
+
+def witness_tables(witness: Witness, file: str | None, again: str | None) -> list[Table]:
+    """The violated balance equation, and the rows of the instance; see `witness_row`."""
+    table = Table.of(WITNESS, [witness_row(witness, file, again)], title="witness", name="witness")
+    return [table, instance_table(instance_rows(witness.instance, witness.violation.context))]
+
+
+def instance_rows(instance: Instance, marked: Context | None) -> list[dict[str, Any]]:
+    """The rows of an instance, one for each context; marked: the context that gets an arrow."""
+    fields, rows = instance.as_dict(), []
+    for context in fields["target"]:
+        mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
+        cells = {key: "  ".join(fields[key].get(context, ())) for key in instance.columns.values()}
+        rows.append({"scheme": str(instance.scheme), "context": f"({context}){mark}", **cells})
+    return rows
+
+
+def instance_table(rows: Sequence[Mapping[str, Any]], shown: bool = True) -> Table:
+    """The table of `instance_rows`."""
+    told = [Column("told", title="told q")] if any("told" in row for row in rows) else []
+    columns = [Column("context"), Column("target", title="target p"), Column("draft", title="draft q"), *told]
+    return Table.of([*hidden("verifier", "scheme"), *columns], rows, name="instance", shown=shown)
+
+
 def scheme_flag(scheme: DraftScheme | None) -> str:
     """The option that names a user-defined scheme; an instance file names any other scheme itself."""
     return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, UserScheme) else ""
 
 
-def save_witness(witness: Witness, path: str | None) -> str | None:
-    """Write the witness as an instance file and return its name; None if the default name cannot be written."""
-    target = Path(path) if path else witness_path(witness.verifier, witness.instance)
-    try:
-        write_whole(target, witness.instance.dumps())
-    except InvalidInput as error:
-        if path:
-            raise
-        remark(f"the witness was not saved: {error}, or give --witness FILE")
+def check_again(named: NamedVerifier, instance: Instance, file: str) -> str | None:
+    """The command that checks the instance of a file again; None for objects, which no command can name."""
+    scheme = instance.scheme
+    nameless = isinstance(scheme, UserScheme) and "file" not in scheme.as_dict()
+    if nameless or (named.user_defined and not named.from_file):
         return None
-    return str(target)
-
-
-def show_witness(console: Console, witness: Witness, file: str | None, spec: str, saved: bool) -> None:
-    """The instance, row by row, and the violated balance."""
-    instance, violation = witness.instance, witness.violation
-    size = "shrunk" if witness.shrunk else "not shrunk"
-    console.print(f"witness ({size}): V = {instance.vocab_size}, {instance.scheme}")
-    _show_rows(console, instance, violation.context)
-    wanted, found, gap = (
-        short(value, EXACT_DIGITS) for value in (violation.expected, violation.found, violation.deviation)
-    )
-    wanted, found = distinguishable(wanted, found, violation.expected, violation.found)
-    console.print(
-        f"  after context {violation.context}, token {violation.token} must have mass D(c) p(y|c) = {wanted}; "
-        f"the block gives it {found} (deviation {gap})",
-    )
-    if saved:
-        _say_again(console, instance, file, spec)
-
-
-def _show_rows(console: Console, instance: Instance, marked: Context | None) -> None:
-    table = Table(show_edge=False, pad_edge=False)
-    fields = instance.as_dict()
-    columns = {name: fields[key] for name, key in instance.columns.items()}
-    for heading in ("context", *columns):
-        table.add_column(heading)
-    for context in fields["target"]:
-        mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
-        table.add_row(f"({context}){mark}", *("  ".join(rows.get(context, ())) for rows in columns.values()))
-    console.print(Padding(table, (0, 0, 0, 2)))
-
-
-def _say_again(console: Console, instance: Instance, file: str | None, spec: str) -> None:
-    again = f"draftproof check {shlex.quote(spec)} --world {file}{scheme_flag(instance.scheme)}"
-    console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)
+    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{scheme_flag(scheme)}"

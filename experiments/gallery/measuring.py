@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.audit.work import Report, run_audit
+from draftproof.experiments.cli.audit.work import Report, carry_out
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import remark
@@ -117,7 +117,7 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
     cases = [case for case in cases if case.scheme.depth]  # engines call these functions only where there are drafts
-    report = run_audit(Request(entry.name, audit, cases))
+    report = carry_out(Report(Request(entry.name, audit, cases)))
     return Outcome(entry.name, source_of(entry, folder), **_fields(report), day=day)
 
 

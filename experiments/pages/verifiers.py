@@ -152,7 +152,8 @@ def _letters(number: int) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    what = f"proved on {cell.instances}" if cell.status == "lossless" else cell.status
+    other = {"refuted": "witness", "undefined": "not defined"}
+    what = other.get(cell.status, f"proved on {cell.instances}")
     return f"`{cell.scheme}` {what}"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.audit import child, sent
-from draftproof.simulator.audit.diagnosis.catalogue import decided_twice, diagnose
+from draftproof.simulator.audit.diagnosis.catalogue import diagnose, diagnose_corners
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.instances import also_cases, default_cases
@@ -14,7 +14,8 @@ from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
-from draftproof.simulator.audit.verdict import MOST_CALLS, Record, Request, run_audit, way_out
+from draftproof.simulator.audit.said import said
+from draftproof.simulator.audit.verdict import MOST_CALLS, Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -26,8 +27,6 @@ from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
 #: The attribute of a verifier that `lossless` decorated: its options.
 DECORATED = "_draftproof_lossless"
-#: A message names at most this many places where one random number decides twice.
-REUSE_SHOWN = 5
 
 
 def make_audit(
@@ -115,7 +114,7 @@ def refutation(
         scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
-    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs))
+    record = run_audit(Record(Request(audit.name, audit, chosen, boundary, max_runs)))
     return None if record.verdict.lossless else _message(record)
 
 
@@ -137,26 +136,12 @@ def _cases(
 
 
 def _message(record: Record) -> str:
-    audit, verdict = record.request.audit, record.verdict
-    about: list[str] = []
-    reuse: list[str] = []
-    if verdict.refuted is not None:
-        case = record.judged[record.findings.index(verdict.refuted)]
-        place = verdict.refuted.first or "requests are dependent"
-        about.append(f"{audit.name} is not lossless on {case.scheme} ({case.title}): {place}")
-        hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
-        reuse = decided_twice(audit, hypotheses)
-        about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
-        about += way_out(verdict) + _witness(audit, verdict.refuted) + _defined(audit.audited.function)
-    if verdict.alarm:
-        about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
-    about += [f"{audit.name} fails {failure}" for failure in record.failures]
-    about += [f"{audit.name} is not judged {refusal}" for refusal in record.refusals]
-    about += [f"{audit.name} at a boundary value of a random number: {corner}" for corner in record.corners]
-    about += audit.audited.log.constants
-    about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]
-    about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
-    return "\n".join(about)
+    audit, refuted = record.request.audit, record.verdict.refuted
+    record.hypotheses = diagnose_corners(record.corners)
+    if refuted is not None:
+        record.hypotheses = diagnose(Evidence(audit, refuted, record.findings)) + record.hypotheses
+    shown = [] if refuted is None else _witness(audit, refuted)
+    return "\n".join([*said(record), *shown, *_defined(audit.audited.function), *audit.audited.log.constants])
 
 
 def _witness(audit: Audit, refuted: Finding) -> list[str]:

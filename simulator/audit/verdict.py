@@ -13,17 +13,19 @@ verdict and do not change it.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
+from draftproof.simulator.audit.diagnosis.catalogue import Hypothesis
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Endless
-from draftproof.simulator.audit.judge import TOLERANCE, TRIED, Audit, Finding
+from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -133,24 +135,14 @@ def decide(
     return AuditVerdict(lossless, refuted, alarm, max((finding.bias for finding in findings), default=0))
 
 
-#: The tolerance for a function that computes in 16 bits.
-HALF = "1e-2"
-
-
-def way_out(verdict: AuditVerdict) -> list[str]:
-    """What to do about a bias as small as the rounding of 16 bits, in one line; nothing for another one."""
-    if verdict.refuted is None or not TOLERANCE < verdict.bias <= float(HALF):
-        return []
-    return [f"a bias of {float(verdict.bias):.2g} may be the rounding of 16 bits: a tolerance of {HALF} allows that"]
-
-
 @dataclass
 class Record:
     """The state of an audit.
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
     corners: tokens of probability zero at boundary values. refusals: of cases that are not judged. complete: whether
-    the whole request was carried out. first_runs: by `id` of a case of one draft tree, what the search for state found.
+    the whole request was carried out. hypotheses: about the bug of a refuted function, from `diagnose`. first_runs: by
+    `id` of a case of one draft tree, what the search for state found.
     """
 
     request: Request
@@ -161,6 +153,7 @@ class Record:
     corners: list[Corner] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     complete: bool = False
+    hypotheses: list[Hypothesis] = field(default_factory=list)
     first_runs: dict[int, Runs] = field(default_factory=dict)
 
     @property
@@ -244,9 +237,10 @@ def judge(
             finding = request.audit.judge(case.instance, case.scheme, progress, first)
         if finding is None:
             continue
+        bests = [optimum(own) for own in request.audit.by_request(case)] if optimum is not None else ()
         record.judged.append(case)
         record.findings.append(finding)
-        record.optima.append([optimum(own) for own in request.audit.by_request(case)] if optimum is not None else ())
+        record.optima.append(bests)
 
 
 @contextmanager
@@ -310,10 +304,31 @@ def _assert_refuted_again(record: Record) -> None:
         raise NoFunction(f"{record.request.spec}: it is refuted on an instance, and lossless there in a second run")
 
 
-def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
-    """A whole audit without reports of cost and progress; raises as `survey` and `conclude` do."""
-    record = Record(request)
-    judge(record, check_states(record, [case for case, _ in survey(record)]), optimum)
+@contextmanager
+def _no_bar(label: str, total: float) -> Iterator[None]:
+    """In place of a progress bar."""
+    yield
+
+
+def run_audit(
+    record: Record,
+    optimum: Optimum | None = None,
+    announce: Callable[[Sequence[CaseCost]], None] | None = None,
+    bar: Callable[[str, float], AbstractContextManager[Progress | None]] = _no_bar,
+) -> Record:
+    """Carry out the request of a record; raises as `survey` and `conclude` do.
+
+    The record has what was found so far where this is interrupted. optimum: see `judge`. announce: is told the expected
+    cost of each case; only then calls are measured. bar: makes the progress bar of a label and a number of steps.
+    """
+    name = record.request.audit.name
+    surveyed = survey(record, None if announce is None else time.perf_counter)
+    if announce is not None:
+        announce([cost for _, cost in surveyed])
+    with bar(f"{name}: called again, for state", len(surveyed)) as tick:
+        cases = check_states(record, [case for case, _ in surveyed], tick)
+    with bar(f"{name}: draft trees", sum(cost.trees for case, cost in surveyed if case in cases)) as tick:
+        judge(record, cases, optimum, tick)
     conclude(record)
     return record
 

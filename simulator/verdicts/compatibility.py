@@ -1,11 +1,11 @@
 """Which verifier is lossless on which draft scheme: computed on the conformance set, not declared."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from draftproof.simulator.errors import Fails, InvalidVerifier, UnsupportedTree
-from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import Progress, Verifier
+from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.simulator.verdicts.witness import Witness
@@ -15,61 +15,38 @@ from draftproof.simulator.verdicts.witness import Witness
 class Cell:
     """One verifier on one scheme.
 
-    instances: on how many it was proved lossless. witness: the first instance that refutes it, if any. undefined: how
-    many cases the verifier refused, or raised on. broken: the first instance on which it did, or failed; error: in
-    which way; failed: whether it gave the coin no probabilities or a verdict that is none.
+    status: "refuted" if an instance refutes it or it fails on one, "undefined" if it refuses the trees of a case or
+    raises on them. instances: on how many it was proved lossless. witness: the first instance that refutes it, if any.
+    error: in which way it raised or failed first.
     """
 
-    verifier: str
     scheme: str
+    status: Literal["lossless", "refuted", "undefined"]
     instances: int
-    undefined: int
-    witness: Witness | None
+    witness: Witness | None = None
     error: str | None = None
-    broken: Instance | None = None
-    failed: bool = False
-
-    @property
-    def status(self) -> str:
-        """`witness` if an instance refutes it, `not defined` if it refuses a case or raises on it, else `lossless`."""
-        if self.witness is not None or self.failed:
-            return "witness"
-        return "not defined" if self.undefined else "lossless"
 
 
-def compatibility(
-    verifier: Verifier,
-    scheme: str,
-    count: int = 8,
-    progress: Progress | None = None,
-    cases: Sequence[SizedScheme] | None = None,
-    given: Callable[[SizedScheme], Iterable[Instance]] | None = None,
-) -> Cell:
-    """One cell of the matrix: checks all conformance instances of the scheme, until one refutes the verifier.
+def compatibility(verifier: Verifier, scheme: str, count: int = 8, cases: Sequence[SizedScheme] | None = None) -> Cell:
+    """Checks all conformance instances of a scheme, until one refutes the verifier.
 
-    scheme: its name. count: random instances for each case, besides the corner cases. progress: called with 1 after
-    each case. cases: for a scheme that has none in `CASES`. given: makes other instances of a case.
+    scheme: its name. count: random instances for each case, besides the corner cases. cases: for a scheme that has none
+    in `CASES`.
     """
-    proved, undefined, failed = 0, 0, False
-    witness = error = broken = None
+    proved, undefined, error = 0, False, None
     for case in CASES[scheme] if cases is None else cases:
-        instances = case_instances(case, count) if given is None else given(case)
-        for instance in instances if witness is None and not failed else ():
+        for instance in case_instances(case, count):
             try:
                 checked = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
             except UnsupportedTree:
-                undefined += 1
+                undefined = True
                 break
+            except Fails as failure:
+                return Cell(scheme, "refuted", proved, error=error or str(failure))
             except InvalidVerifier as failure:
-                failed |= isinstance(failure, Fails)
-                undefined += not isinstance(failure, Fails)
-                error = error or str(failure)
-                broken = broken or replace(instance, scheme=case[1], about={"fails": verifier.card.name})
+                undefined, error = True, error or str(failure)
                 break
             if not checked.lossless:
-                witness = Witness.of(instance, checked, shrunk=False)
-                break
+                return Cell(scheme, "refuted", proved, Witness.of(instance, checked, shrunk=False), error)
             proved += 1
-        if progress:
-            progress(1)
-    return Cell(verifier.card.name, scheme, proved, undefined, witness, error, broken, failed)
+    return Cell(scheme, "undefined" if undefined else "lossless", proved, error=error)

@@ -21,9 +21,15 @@ COMMAND = [
 CHECK = ["check", "specinfer", "--world", "family:dirichlet,vocab=3,denominator=20,seeds=0..499", "--K", "3"]
 #: Makes a file once an instance was checked.
 TELLING = """
-from draftproof.experiments.cli.check.work import Report
-add = Report.add
-Report.add = lambda self, *given: (add(self, *given), open("begun", "w").close())
+from draftproof.simulator.verdicts.lossless import Evaluator
+check = Evaluator.check
+begun = []
+def told(*given):
+    if begun:
+        open("begun", "w").close()
+    begun.append(0)
+    return check(*given)
+Evaluator.check = told
 """
 
 
@@ -85,9 +91,10 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
 
 def test_check_says_how_far_it_came(tmp_path):
     process = start([*CHECK, "--engine", "enumerate", "-o", "out.json"], tmp_path, TELLING)
-    _, err = interrupt_when(process, (tmp_path / "begun").exists)
+    out, _ = interrupt_when(process, (tmp_path / "begun").exists)
     assert process.returncode == 130
-    assert re.search(r"interrupted after \d+ of 500 instances", err)
+    assert re.search(r"UNFINISHED, no verdict: \d+ of 500 instances, no violation on these", out)
+    assert "LOSSLESS" not in out
     assert not (tmp_path / "out.json").exists()
 
 

@@ -8,8 +8,9 @@ from typing import Any, Literal, ParamSpec
 
 from draftproof.experiments.inputs.schemes import Schemes
 from draftproof.experiments.inputs.world_grammar import Worlds
-from draftproof.experiments.result import Result
+from draftproof.experiments.result import Interrupted, Result
 from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import INTERRUPTED
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
@@ -125,7 +126,7 @@ def audit(
     if not 0 < level < 1:
         raise InvalidInput(f"level {level}: give the largest probability of a false alarm, such as 1e-6")
     from draftproof.experiments.cli.audit import plan, sampled, views
-    from draftproof.experiments.cli.audit.work import run_audit
+    from draftproof.experiments.cli.audit.work import Report, carry_out
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
     check_files([function, world], {"witness": witness})
@@ -138,13 +139,19 @@ def audit(
     instances = plan.Instances(**wanted)
     spec = function if isinstance(function, str) else audited.name
     request = Request(spec, audited, instances.chosen(audited), boundary, max_runs, instances.samplings)
+    report, is_object = Report(request), not isinstance(function, str)
     try:
-        report = run_audit(request, shrink_seconds)
+        carry_out(report, shrink_seconds)
+    except KeyboardInterrupt:
+        raise Interrupted(views.audit_result(report, witness, is_object)) from None
     except NOT_JUDGED as error:
         if sample is None:
             raise
-        return sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
-    return views.audit_result(report, witness, is_object=not isinstance(function, str))
+        result = sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
+        if result.verdict == INTERRUPTED:
+            raise Interrupted(result) from None
+        return result
+    return views.audit_result(report, witness, is_object)
 
 
 def _refuse_beside_gallery(given: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from math import exp, inf, log
@@ -20,7 +21,7 @@ from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_
 from draftproof.experiments.cli.audit.views import about
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.result import Column, Result, Table
-from draftproof.experiments.shared.progress import bar, duration, named_errors, remark
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
@@ -64,7 +65,7 @@ class Sampled:
     """What samples showed.
 
     largest: the logarithm of the largest e-value. refusal: why there is no exact answer. failures: of single calls,
-    after which the test ends.
+    after which the test ends. finished: False after Ctrl-C.
     """
 
     request: Request
@@ -76,6 +77,7 @@ class Sampled:
     largest: float
     place: Place
     failures: tuple[Failure, ...] = ()
+    finished: bool = True
 
     @property
     def refuted(self) -> bool:
@@ -184,16 +186,18 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
     seconds = (time.perf_counter() - started) / done * wanted
     remark(f"no exact answer: {refusal}")
     remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
-    with bar(f"{request.audit.name}: calls", wanted) as tick:
+    finished = False
+    with bar(f"{request.audit.name}: calls", wanted) as tick, suppress(KeyboardInterrupt):
         tick(done)
         while done < wanted and not refutes(largest, level) and not failures():
             made = add(PORTION)
             done += made
             tick(made)
             largest = max(largest, _log_value(instances))
-        largest = max(largest, _log_value(instances))
+        finished = True
+    largest = max(largest, _log_value(instances))
     place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
-    return Sampled(request, refusal, seed, level, wanted, done, largest, place, tuple(failures()))
+    return Sampled(request, refusal, seed, level, wanted, done, largest, place, tuple(failures()), finished)
 
 
 def _log_value(instances: Sequence[_Instance]) -> float:
@@ -220,8 +224,8 @@ def sampled_result(found: Sampled) -> Result:
         "samples": found.samples,
         "seed": found.seed,
         "level": found.level,
-        "lossless": False if found.refuted else None,
-        "proved": bool(found.failures),
+        "lossless": False if found.refuted and found.finished else None,
+        "proved": bool(found.failures) and found.finished,
         "log10_e_value": value,
         "log10_needed": needed,
         "p_value": found.p_value,
@@ -249,12 +253,15 @@ def sampled_result(found: Sampled) -> Result:
     failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
     tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
     title = f"{found.request.spec} ({audit.audited.interface.name} interface)"
-    return Result(title, tables, notes, 1 if found.refuted else NOT_JUDGED)
+    code = (1 if found.refuted else NOT_JUDGED) if found.finished else INTERRUPTED
+    return Result(title, tables, notes, code)
 
 
 def _verdict(found: Sampled) -> str:
     counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
-    if found.failures:
+    if found.failures and found.finished:
         calls = f"{len(found.failures):,} of {found.samples:,} calls with real random numbers"
         return f"FAILS in {calls}: {found.failures[0].error.what}"
+    if not found.finished:
+        return f"UNFINISHED, no verdict: {counted}"
     return f"REFUTED by {counted}" if found.refuted else f"NO BIAS FOUND in {counted}: not a proof"

@@ -1,27 +1,21 @@
-"""The result of an audit: the verdict, a row for each instance, the refutation with its hypotheses, the witness."""
+"""The result of an audit: the verdict, a row for each instance, what is said of a refutation, the witness."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.cli.audit.work import COMPARED, Comparison, Report
-from draftproof.experiments.cli.check.views import tables_of_witness
-from draftproof.experiments.cli.witnesses import scheme_flag, violation_fields, witness_path
+from draftproof.experiments.cli.audit.work import COMPARED, Report
+from draftproof.experiments.cli.witnesses import scheme_flag, violation_fields, witness_path, witness_tables
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.result import Column, Result, Table
-from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short
-from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
-from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
-from draftproof.simulator.audit.function import REUSE_SHOWN
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import INTERRUPTED
+from draftproof.simulator.audit import Audit, Ragged, SelfDrafted
 from draftproof.simulator.audit.judge import TOLERANCE
-from draftproof.simulator.audit.verdict import way_out
+from draftproof.simulator.audit.said import reused, said
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.instances.case import Case
-from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
 
 #: What people read of the row; programs get its other fields, too.
@@ -32,40 +26,41 @@ _ROWS = (
     Column("max_deviation", "exact"),
     Column("total_variation", "exact"),
 )
-#: A float this close to a fraction of at most this denominator is shown with the fraction.
-_CLOSE, _DENOMINATOR = 1e-12, 100_000
 
 
 def audit_result(report: Report, witness_file: str | None, is_object: bool = False) -> Result:
-    """The result of an audit. is_object: whether the function is an object, so that no command shows the witness."""
+    """The result of an audit, also of one that was interrupted.
+
+    is_object: whether the function is an object, so that no command shows the witness.
+    """
     audit, verdict = report.request.audit, report.verdict
-    refuted = verdict.refuted
-    reuse = decided_twice(audit, report.hypotheses) if refuted else []
+    first = verdict.refuted.first if verdict.refuted else None
     row = {
         **about(report.request.spec, audit),
         "batch": audit.batch,
         "verdict": _verdict(report),
         "instances": len(report.findings),
         "calls": round(report.calls),
-        "lossless": verdict.lossless,
+        "lossless": verdict.lossless if report.complete else None,
         "bias": float(verdict.bias),
         "tolerance": audit.allowed,
         "max_deviation": largest([finding.check.max_deviation for finding in report.findings]),
         "total_variation": largest([finding.check.total_variation for finding in report.findings]),
         "exceeds_optimum": verdict.alarm,
-        "first_imbalance": None if refuted is None or refuted.first is None else violation_fields(refuted.first),
-        "reuse": reuse,
+        "first_imbalance": None if first is None else violation_fields(first),
+        "reuse": reused(report),
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
-        "rests_on": rests(report),
+        "rests_on": _rests(report),
         "versions": versions(),
     }
-    tables = [Table.whole(_ROWS, [row]), *([_cases(report)] if report.findings else []), *_listed(report)]
-    notes, files = list(_notes(report, reuse)), {}
+    tables = [Table.whole(_ROWS, [row]), *([_cases(report)] if report.findings else []), *_for_programs(report)]
+    notes, files = [*said(report), *row["rests_on"]], {}
     if report.witness is not None:
         made, lines, file, text = _witness(report, report.witness, witness_file, is_object)
         tables, notes, files = [*tables, *made], [*notes, *lines], {file: text}
     title = f"{report.request.spec} ({audit.audited.interface.name} interface)"
-    return Result(title, tables, notes, 0 if verdict.lossless else 1, files)
+    code = (0 if verdict.lossless else 1) if report.complete else INTERRUPTED
+    return Result(title, tables, notes, code, files)
 
 
 def about(spec: str, audit: Audit) -> dict[str, Any]:
@@ -84,7 +79,7 @@ def _arguments(audit: Audit) -> dict[str, str]:
     return {name: repr(value) for name, value in audit.audited.keywords.items()} | dict(audit.audited.typed)
 
 
-def rests(report: Report) -> list[str]:
+def _rests(report: Report) -> list[str]:
     """The assumptions of the verdict."""
     audited = report.request.audit.audited
     kind = audited.rows.kind
@@ -106,7 +101,11 @@ def _verdict(report: Report) -> str:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
     failed, others = len(report.failures), len(report.findings) + len(report.refusals)
     kind, verdict = report.request.audit.audited.rows.kind, report.verdict
-    if verdict.refuted or verdict.alarm:
+    against = verdict.refuted or verdict.alarm
+    if not report.complete:
+        found = "it is refuted on one of them" if against else "no bias on these"
+        return f"UNFINISHED, no verdict: {len(report.findings)} of {len(report.request.cases)} instances, {found}"
+    if against:
         return "REFUTED"
     if failed:
         return f"FAILS on {failed} of {failed + others} instances"
@@ -119,8 +118,9 @@ def _verdict(report: Report) -> str:
 
 def _cases(report: Report) -> Table:
     """A row for every judged case: beside it verifiers of the registry, or what the requests of a batch show."""
-    batched = report.request.audit.batch > 1
-    names = () if batched else COMPARED[report.request.audit.audited.interface.multi_path]
+    audit = report.request.audit
+    batched = audit.batch > 1
+    names = () if batched else COMPARED[audit.audited.interface.multi_path]
     columns = [
         Column("instance"),
         Column("scheme"),
@@ -133,46 +133,33 @@ def _cases(report: Report) -> Table:
         Column("dependence", "exact"),
     ]
     rows = []
-    comparisons = report.comparisons or [None] * len(report.findings)  # none for a batch
-    for case, finding, comparison, optima in zip(
-        report.judged, report.findings, comparisons, report.optima, strict=False
-    ):
-        check = finding.check
-        rows.append(
-            {
-                "case": case.name,
-                "instance": case.name + ("" if finding.lossless else " <-"),
-                "title": case.title,
-                "scheme": str(finding.scheme),
-                "lossless": finding.lossless,
-                "max_deviation": check.max_deviation,
-                "total_variation": check.total_variation,
-                "block_efficiency": finding.block_efficiency,
-                **(_compared(comparison) if comparison else {}),
-                "fails_most": None if check.lossless or not batched else f"request {finding.row}",
-                "dependence": finding.dependence,
-                "requests": _requests_fields(report, case, finding, optima) if batched else None,
-            }
-        )
+    for place, (case, finding) in enumerate(zip(report.judged, report.findings, strict=True)):
+        check, bests = finding.check, report.optima[place]
+        row = {
+            "case": case.name,
+            "instance": case.name + ("" if finding.lossless else " <-"),
+            "title": case.title,
+            "scheme": str(finding.scheme),
+            "lossless": finding.lossless,
+            "max_deviation": check.max_deviation,
+            "total_variation": check.total_variation,
+            "block_efficiency": finding.block_efficiency,
+            "dependence": finding.dependence,
+            "requests": None,
+        }
+        if batched:
+            row["fails_most"] = None if check.lossless else f"request {finding.row}"
+            row["requests"] = [
+                {"scheme": str(own.scheme)} | number_fields("block_efficiency", tokens) | number_fields("optimum", best)
+                for own, tokens, best in zip(audit.by_request(case), finding.efficiencies, bests, strict=True)
+            ]
+        else:
+            row |= {**report.beside[place], "optimum": bests[0]}
+        rows.append(row)
     return Table.whole(columns, rows, name="cases")
 
 
-def _compared(comparison: Comparison) -> dict[str, Any]:
-    return {**comparison.verifiers, "optimum": comparison.optimum}
-
-
-def _requests_fields(
-    report: Report, case: Case, finding: Finding, optima: Sequence[Fraction | None]
-) -> list[dict[str, Any]]:
-    """E[tau + 1] and the certified optimum of every request of a batch."""
-    requests = report.request.audit.by_request(case)
-    return [
-        {"scheme": str(own.scheme), **number_fields("block_efficiency", tokens), **number_fields("optimum", best)}
-        for own, tokens, best in zip(requests, finding.efficiencies, optima, strict=True)
-    ]
-
-
-def _listed(report: Report) -> Iterator[Table]:
+def _for_programs(report: Report) -> list[Table]:
     """Tables for programs; people read the same as notes."""
     hypotheses = [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses]
     failures = [
@@ -183,73 +170,8 @@ def _listed(report: Report) -> Iterator[Table]:
     refusals = [
         {"case": each.case.name, "scheme": str(each.case.scheme), "error": str(each.error)} for each in report.refusals
     ]
-    yield Table.whole((), hypotheses, name="hypotheses", shown=False)
-    yield Table.whole((), failures, name="failures", shown=False)
-    yield Table.whole((), refusals, name="refusals", shown=False)
-
-
-def _notes(report: Report, reuse: Sequence[str]) -> Iterator[str]:
-    """What people read after the tables: failures, the refutation, hypotheses, and what the verdict rests on."""
-    yield from (f"fails here: {failure}" for failure in report.failures)
-    yield from (f"not judged {refusal}" for refusal in report.refusals)
-    refuted = report.verdict.refuted
-    if refuted is not None:
-        yield from _refutation(report, refuted)
-    for rank, hypothesis in enumerate(report.hypotheses):
-        yield f"{'hypothesis' if rank == 0 else 'it also fits'}: {hypothesis}"
-    if refuted is not None and not report.hypotheses:
-        yield "hypothesis: none of the catalogue fits"
-    yield from (f"corner coin: {corner}" for corner in report.corners)
-    if report.request.boundary and not report.corners:
-        yield "corner coins (0, the largest float below 1, the threshold): no token of probability zero"
-    if report.verdict.alarm:
-        yield "more tokens a block than the certified optimum of all lossless verifiers (second alarm)"
-    yield from (f"one random number decides twice: {lines}" for lines in reuse[:REUSE_SHOWN])
-    if len(reuse) > REUSE_SHOWN:
-        yield f"and {len(reuse) - REUSE_SHOWN} more such places (JSON lists them)"
-    yield from rests(report)
-
-
-def _refutation(report: Report, finding: Finding) -> Iterator[str]:
-    case = report.judged[report.findings.index(finding)]
-    scheme, of_batch = finding.scheme, ""
-    if finding.row is not None:
-        scheme = report.request.audit.request(finding.instance, finding.scheme, finding.row)[1]
-        of_batch = f", request {finding.row} of the batch"
-    yield f"refuted where {case.title}, {scheme}{of_batch}"
-    first = finding.first
-    if first is not None:
-        yield f"first imbalance: {_violation_text(first)}"
-        if finding.check.metrics.worst != first:
-            yield f"largest imbalance: {_violation_text(finding.check.metrics.worst)}"
-    yield f"exact total variation of the first L + 1 tokens: {precise(finding.check.total_variation)}"
-    yield from way_out(report.verdict)
-    if finding.dependence is not None:
-        yield f"requests of the batch together: total variation {precise(finding.dependence)} from independence"
-
-
-def _violation_text(violation: Violation | None) -> str:
-    assert violation is not None
-    numbers = violation.expected, violation.found
-    expected, found = distinguishable(precise(numbers[0]), precise(numbers[1]), *numbers)
-    return (
-        f"after context {violation.context}, token {violation.token} must have mass {expected}; "
-        f"the block gives it {found} (off by {precise(violation.deviation)})"
-    )
-
-
-def precise(value: Fraction | float | None) -> str:
-    """A number to twelve digits, with the simple fraction that it equals or is close to."""
-    if value is None:
-        return "not computed"
-    if isinstance(value, Fraction):
-        return short(value, EXACT_DIGITS)
-    near = Fraction(value).limit_denominator(_DENOMINATOR)
-    if near == value:
-        return str(near) if near.denominator == 1 else f"{value:.12g} (= {near})"
-    if value and abs(value - near) <= _CLOSE and near.denominator > 1:
-        return f"{value:.12g} (= {near} up to rounding)"
-    return f"{value:.12g}"
+    named = {"hypotheses": hypotheses, "failures": failures, "refusals": refusals}
+    return [Table.whole((), rows, name=name, shown=False) for name, rows in named.items()]
 
 
 def _witness(
@@ -269,7 +191,7 @@ def _witness(
     if audit.batch > 1:
         request, shown = _request_shown(audit, witness)
         notes = [f"request {request} of the batch fails; its rows are shown, the file has those of request 0"]
-    return tables_of_witness(shown, name, command), notes, name, storable.instance.dumps()
+    return witness_tables(shown, name, command), notes, name, storable.instance.dumps()
 
 
 def _request_shown(audit: Audit, witness: Witness) -> tuple[int, Witness]:

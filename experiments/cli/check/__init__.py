@@ -1,14 +1,15 @@
 """`draftproof.check` and `draftproof check`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.strings import are_rules
 from draftproof.experiments.inputs.verifiers import (
     NamedVerifier,
-    Planned,
     Settings,
     Verifiers,
     as_verifiers,
@@ -19,9 +20,11 @@ from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import Fails, InvalidInput, InvalidVerifier, UnsupportedTree
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import choose_engine
+
+if TYPE_CHECKING:
+    from draftproof.experiments.cli.check.views import Found
 
 
 def check(
@@ -74,8 +77,9 @@ def check(
         seconds: Time of the standard check (20 where it is not given).
         witness: File of a witness; where it is not given, a name made from the content.
     """
-    from draftproof.experiments.cli.check.conformance import NAME, conformance_results
-    from draftproof.experiments.cli.check.views import crossed, joined
+    from draftproof.experiments.cli.check.conformance import NAME, on_conformance
+    from draftproof.experiments.cli.check.standard import on_standard_set
+    from draftproof.experiments.cli.check.views import result_of
     from draftproof.experiments.inputs.options import choose_settings
 
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
@@ -93,7 +97,7 @@ def check(
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     if isinstance(text, str) and text.partition(":")[0] == NAME:
         _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
-        return crossed(joined(conformance_results(named, scheme, text, _enumerated(NAME, settings))))
+        return result_of(on_conformance(named, scheme, text, _enumerated(NAME, settings)), None)
     if precision is not None:
         from draftproof.experiments.cli.check.precision import EXACT, precision_result
 
@@ -105,14 +109,14 @@ def check(
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
             limit = 20.0 if seconds is None else seconds
-            return joined([_standard(each, settings, limit, witness, made) for each in named for made in schemes])
+            return result_of(
+                (on_standard_set(each, made, settings, limit) for each in named for made in schemes), witness
+            )
     if seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
     worlds = find_worlds(USUAL if world is None else world, **sampled)
     cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds[0], **lengths)]
-    if len(cells) == 1:
-        return _checked(*cells[0], worlds, settings, witness)
-    return crossed(joined([_beside_others(*cell, worlds, settings, witness) for cell in cells]))
+    return result_of((_on_worlds(*cell, worlds, settings, len(cells) > 1) for cell in cells), witness)
 
 
 def _enumerated(what: str, settings: Settings) -> Settings:
@@ -129,39 +133,17 @@ def _refuse_beside(what: str, given: Mapping[str, Any]) -> None:
             raise InvalidInput(f"{name} means nothing beside {what}; leave one of the two out")
 
 
-def _standard(
-    named: NamedVerifier, settings: Settings, seconds: float, witness: str | None, scheme: DraftScheme | None
-) -> Result:
-    from draftproof.experiments.cli.check.standard import check_standard
-    from draftproof.experiments.cli.check.views import failure_result
+def _on_worlds(
+    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, beside_others: bool
+) -> Found:
+    """A check; beside others, a verifier that is not defined on the scheme does not end them."""
+    from draftproof.experiments.cli.check.views import Found, words
+    from draftproof.experiments.cli.check.work import on_worlds
 
     try:
-        return check_standard(named, settings, seconds, witness, scheme)
-    except Fails as failure:
-        return failure_result(named, settings, failure, None, witness)
-
-
-def _beside_others(
-    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, witness: str | None
-) -> Result:
-    """The result of one of several checks; a verifier that is not defined on the scheme does not end the others."""
-    from draftproof.experiments.cli.check.views import undefined_result
-
-    try:
-        return _checked(named, scheme, worlds, settings, witness)
+        return on_worlds(named, scheme, worlds, settings)
     except (UnsupportedTree, InvalidVerifier) as error:
-        return undefined_result(named, scheme, error)
-
-
-def _checked(
-    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, witness: str | None
-) -> Result:
-    from draftproof.experiments.cli.check.views import failure_result, report_result
-    from draftproof.experiments.cli.check.work import checked
-
-    if not isinstance(named.verifier, Planned):
-        choose_engine(named.verifier, scheme, settings.engine)
-    try:
-        return report_result(checked(named, scheme, worlds, settings), worlds, witness)
-    except Fails as failure:
-        return failure_result(named, settings, failure, worlds, witness)
+        if not beside_others:
+            raise
+        row = {"scheme": str(scheme), "verdict": words("undefined", settings.arithmetic), "fails": str(error)}
+        return Found(named, "undefined", row)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from draftproof.experiments.cli.check.views import cell_result
+from draftproof.experiments.cli.check.views import Found, words
 from draftproof.experiments.grid.cost import check_runs, expected_cost
 from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.inputs.schemes import Schemes, as_scheme
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
-from draftproof.experiments.result import Result
 from draftproof.experiments.shared.progress import bar
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
@@ -24,10 +23,10 @@ NAME = "conformance"
 SIZES = (2, 3)
 
 
-def conformance_results(
+def on_conformance(
     verifiers: Sequence[NamedVerifier], schemes: Schemes | None, world: str, settings: Settings
-) -> list[Result]:
-    """A result for each verifier and scheme, until an instance refutes it. schemes: None for all.
+) -> Iterator[Found]:
+    """What each verifier shows on each scheme, until an instance refutes it. schemes: None for all.
 
     A name of a scheme has the cases on which verifiers that declare it are tested. world: `conformance:instances=8`
     says how many random instances a case has beside the corner cases. Raises `TooLarge`, and `InvalidVerifier` for a
@@ -41,17 +40,38 @@ def conformance_results(
     for _, cases in columns:
         for case in cases:
             _assert_size(verifiers, case, count, settings)
-    results = []
     with bar("cells", len(verifiers) * len(columns)) as tick:
         for named in verifiers:
-            cells = []
+            cells: list[Cell] = []
             for name, cases in columns:
-                cells.append(compatibility(named.verifier, name, count, None, cases))
+                try:
+                    cells.append(compatibility(named.verifier, name, count, cases))
+                except KeyboardInterrupt:
+                    row = {"scheme": name, "verdict": "UNFINISHED, no verdict", "world": world}
+                    yield from (_found(named, cell, world) for cell in cells)
+                    yield Found(named, "unfinished", row)
                 tick(1)
-            if named.from_file and all(cell.error and cell.status != "witness" for cell in cells):
+            if named.from_file and all(cell.error and cell.status != "refuted" for cell in cells):
                 raise InvalidVerifier(f"{named.label} on {cells[0].scheme}: {cells[0].error}")
-            results += [cell_result(named, cell, world, _card(named, cell)) for cell in cells]
-    return results
+            yield from (_found(named, cell, world) for cell in cells)
+
+
+def _found(named: NamedVerifier, cell: Cell, world: str) -> Found:
+    """A cell; its card is told where it says otherwise, and where a card can speak of the scheme."""
+    scheme = cell.scheme.partition("(")[0]
+    declared = scheme in lossless_for(named.verifier.card)
+    row = {
+        "scheme": cell.scheme,
+        "verdict": words(cell.status, "rational", "proved for the instances checked"),
+        "fails": cell.error,
+        "world": world,
+        "instances": cell.instances,
+        "arithmetic": "rational",
+        "engine": "enumerate",
+        "card": "says otherwise" if scheme in SCHEMES and declared != (cell.status == "lossless") else None,
+        "lossless": cell.status == "lossless",
+    }
+    return Found(named, cell.status, row, witness=cell.witness, saved=False)
 
 
 def _instances(world: str) -> int:
@@ -80,10 +100,3 @@ def _assert_size(verifiers: Sequence[NamedVerifier], case: SizedScheme, count: i
         except (UnsupportedTree, InvalidVerifier):
             continue  # the cell says so
         check_runs(named, case[1], settings, cost.steps * (count + len(CORNER_CASES)), case[0])
-
-
-def _card(named: NamedVerifier, cell: Cell) -> str | None:
-    """What is to be said about the card: nothing of a scheme that no card can speak of."""
-    name = cell.scheme.partition("(")[0]
-    declared = name in lossless_for(named.verifier.card)
-    return "says otherwise" if name in SCHEMES and declared != (cell.status == "lossless") else None

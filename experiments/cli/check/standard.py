@@ -2,120 +2,85 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from draftproof.experiments.cli.check.views import standard_result
-from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
+from draftproof.experiments.cli.check.views import STANDARD, Found, result_of, words
+from draftproof.experiments.cli.check.work import failing, find_witness
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.result import Result
-from draftproof.experiments.shared.progress import (
-    bar,
-    named_errors,
-    quiet,
-    remark,
-)
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, NoFunction, TooLarge
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Judge, choose_engine
-from draftproof.simulator.verdicts.standard import (
-    Standard,
-    judge_of,
-    schemes_of,
-    standard_check,
-    standard_jobs,
-)
-from draftproof.simulator.verdicts.witness import Witness
+from draftproof.simulator.verdicts.standard import Standard, judge_of, schemes_of, standard_check, standard_jobs
 
 
-def check_standard(
-    named: NamedVerifier,
-    settings: Settings,
-    seconds: float,
-    witness_file: str | None,
-    scheme: DraftScheme | None = None,
-) -> Result:
-    """Check, and find the smallest witness. scheme: the only one checked, if given.
+def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: Settings, seconds: float) -> Found:
+    """What one verifier shows on the standard set; unfinished after Ctrl-C. scheme: the only one checked, if given.
 
     Raises `TooLarge` if the time ends before all instances that a verdict needs are checked.
     """
-    only = "" if scheme is None else f" on {scheme}"
-    remark(f"standard check of {named.label}{only}: up to {seconds:g} s, or until it is refuted")
-    deadline = time.monotonic() + seconds
-    with named_errors(f"{named.label}{only}"):
+    only = named.label if scheme is None else f"{named.label} on {scheme}"
+    remark(f"standard check of {only}: up to {seconds:g} s, or until it is refuted")
+    deadline, passed, planned = time.monotonic() + seconds, 0.0, isinstance(named.verifier, Planned)
+    with named_errors(only):
         jobs = standard_jobs(scheme, schemes_of(named.verifier.card))
-    with bar("instances", len(jobs)) as tick, named_errors(f"{named.label}{only}"):
-        planned = isinstance(named.verifier, Planned)
-        judge = _judge(named, settings)
+    with bar("instances", len(jobs)) as tick, named_errors(only):
+
+        def count(steps: float) -> None:
+            nonlocal passed
+            passed += steps
+            tick(steps)
+
+        late = lambda: time.monotonic() > deadline  # noqa: E731
         try:
-            out_of_time = lambda: time.monotonic() > deadline  # noqa: E731
-            result = standard_check(
-                named.verifier, judge, out_of_time, tick, facts=not planned, scheme=scheme, jobs=jobs
-            )
+            judge = _judge(named, settings)
+            result = standard_check(named.verifier, judge, late, count, facts=not planned, scheme=scheme, jobs=jobs)
         except KeyboardInterrupt:
-            remark("interrupted before there was a verdict")
-            raise
+            done = f"UNFINISHED, no verdict: {passed:,.0f} of {len(jobs):,} instances, no violation on these"
+            row = {"scheme": None if scheme is None else str(scheme), "world": STANDARD, "verdict": done}
+            return Found(named, "unfinished", row | {"instances": int(passed), "arithmetic": settings.arithmetic})
+        except Fails as failure:
+            return failing(named, settings, failure)
     if result.failed is None and not result.lossless:
         raise TooLarge(
             f"{named.label}: no verdict; {result.instances:,} instances passed in {seconds:g} s, {result.left:,} more "
             "are needed for one; give it more seconds, or name a world and a scheme"
         )
-    witness = None if result.failed is None else _witness(named, result)
-    return standard_result(named, settings, result, witness, witness_file)
+    return found_of(named, settings.arithmetic, result)
 
 
-#: Seconds of the exact check of a verifier before real models run with it.
-QUICK = 10.0
-
-
-def exact_checks(
-    console: Console, own: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
-) -> list[dict[str, Any]]:
-    """Check user-defined verifiers on small instances of these schemes; a refuted one gets a witness.
-
-    own: the verifiers by label. In a row `lossless` is None if no scheme could be checked exactly, with the reason.
-    """
-    rows = []
-    for label, named in own.items():
-        remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
-        row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "reason": None, "witness": None}
-        started = time.monotonic()
-        for number, scheme in enumerate(schemes, 1):
-            out_of_time = partial(_is_past, started + seconds * number / len(schemes))
-            try:
-                result = standard_check(named.verifier, late=out_of_time, facts=False, scheme=scheme)
-            except Fails as failure:
-                row["lossless"], row["reason"] = False, str(failure)
-                console.print(
-                    Text(f"{label}: ").append("REFUTED", "bold red").append(f", it fails: {failure}", "default")
-                )
-                break
-            except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
-                row["reason"] = str(error)
-                continue
-            row["instances"] += result.instances
-            row["lossless"] = result.failed is None
-            if result.failed is not None:
-                witness = _witness(named, result)
-                console.print(Text(f"{label}: ").append("REFUTED", "bold red").append(f" on {scheme}", "default"))
-                file = save_witness(witness, None)
-                show_witness(console, witness, file, named.spec, saved=file is not None)
-                row["witness"] = witness_fields(witness, file)
-                break
-        if row["lossless"]:
-            console.print(f"{label}: lossless on {row['instances']:,} small instances, exactly", soft_wrap=True)
-        elif row["lossless"] is None:
-            console.print(f"{label}: not checked exactly: {row['reason']}", soft_wrap=True)
-        rows.append(row)
-    return rows
-
-
-def _is_past(deadline: float) -> bool:
-    return time.monotonic() > deadline
+def found_of(named: NamedVerifier, arithmetic: str, result: Standard) -> Found:
+    """What a standard check shows, with the smallest witness; it has no block efficiency, as shapes differ in it."""
+    failed = None if result.failed is None else result.failed[1]
+    status = "refuted" if failed is not None else "assumed" if result.assumed else "lossless"
+    row = {
+        "scheme": None if failed is None else str(failed.scheme),
+        "verdict": words(status, arithmetic),
+        "world": STANDARD,
+        "covered": result.words if failed is None else None,
+        "not_covered": "; ".join(result.missing) if failed is None else None,
+        "instances": result.instances,
+        "arithmetic": arithmetic,
+        "engine": "standard" if failed is None else failed.engine,
+        "max_deviation": 0 if failed is None else failed.max_deviation,
+        "total_variation": 0 if failed is None else failed.total_variation,
+        "lossless": result.lossless,
+        "assumed": result.assumed,
+        "source": [{"standard": True}],
+    }
+    if result.failed is not None:
+        instance, verdict = result.failed
+        case = Case("an instance", instance.target, instance.draft)
+        return Found(named, status, row, witness=find_witness(named, verdict.scheme, case, verdict))
+    covered = [
+        {"vocab_size": size, "scheme": str(scheme), "instances": count}
+        for (size, scheme), count in result.covered.items()
+    ]
+    return Found(named, status, row, covered=covered)
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:
@@ -135,20 +100,46 @@ def _judge(named: NamedVerifier, settings: Settings) -> Judge:
     return judge
 
 
-def _witness(named: NamedVerifier, result: Standard) -> Witness:
-    """The smallest witness found, or the unshrunk one; raises `NoFunction` if the balance holds in a second run."""
-    assert result.failed is not None
-    instance, verdict = result.failed
-    unshrunk = Witness.of(instance, verdict, shrunk=False)
-    if isinstance(named.verifier, Planned):
-        return unshrunk
-    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+#: Seconds of the exact check of a verifier before real models run with it.
+QUICK = 10.0
 
-    remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
-    try:
-        with quiet():
-            return shrink(named.verifier, instance, verdict.scheme)
-    except NoFunction as error:
-        raise NoFunction(f"{named.label}: {error}") from error
-    except (DraftproofError, KeyboardInterrupt):
-        return unshrunk
+
+def exact_checks(
+    console: Console, own: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
+) -> list[dict[str, Any]]:
+    """Check user-defined verifiers on small instances of these schemes; a refuted one gets a witness.
+
+    own: the verifiers by label. In a row `lossless` is None if no scheme could be checked exactly, with the reason.
+    """
+    rows = []
+    for label, named in own.items():
+        remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
+        row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "reason": None, "witness": None}
+        started = time.monotonic()
+        for number, scheme in enumerate(schemes, 1):
+            end = started + seconds * number / len(schemes)
+            late = lambda end=end: time.monotonic() > end  # noqa: E731
+            try:
+                result = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
+            except Fails as failure:
+                row |= {"lossless": False, "reason": str(failure)}
+                console.print(f"{label}: REFUTED, it fails: {failure}", soft_wrap=True)
+                break
+            except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
+                row["reason"] = str(error)
+                continue
+            row["instances"] += result.instances
+            row["lossless"] = result.failed is None
+            if result.failed is not None:
+                console.print(f"{label}: REFUTED on {scheme}", soft_wrap=True)
+                shown = result_of(iter([found_of(named, "rational", result)]), None)
+                shown.save()
+                shown.show(console)
+                row["witness"] = shown.tables[1].fields()[0]
+                break
+        if row["lossless"]:
+            console.print(f"{label}: lossless on {row['instances']:,} small instances, exactly", soft_wrap=True)
+        elif row["lossless"] is None:
+            console.print(f"{label}: not checked exactly: {row['reason']}", soft_wrap=True)
+        rows.append(row)
+    return rows

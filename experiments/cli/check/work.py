@@ -1,21 +1,31 @@
-"""`draftproof check`: one verifier on one or many instances, and the witness if it fails."""
+"""`draftproof check`: one verifier on the instances of worlds, and the smallest witness if it fails."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
+from draftproof.experiments.cli.check.views import Found, efficiency, words
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
 from draftproof.experiments.grid.rows import largest, mixture
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, RowsWorld, World, samplings_of
-from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
+from draftproof.experiments.shared.progress import bar, named_errors, quiet, remark
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
+from draftproof.simulator.errors import DraftproofError, Fails, NoFunction, TooLarge
+from draftproof.simulator.files import cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import check_table_size, table_entries
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import Check, Evaluator, check
+from draftproof.simulator.verdicts.lossless import Check, check, choose_engine
 from draftproof.simulator.verdicts.witness import Witness
+
+#: What a row says where ranks of tokens depend on rounding.
+_ROUNDED = (
+    "decides E[tau+1]: tokens with (nearly) the same p/q are ranked by it; rational arithmetic ranks them exactly"
+)
 
 
 @dataclass(frozen=True)
@@ -52,72 +62,104 @@ def stream_of(worlds: Sequence[World], depth: int, settings: Settings) -> Stream
 
 
 @dataclass
-class Report:
-    """The results of the instances checked so far, and the first one that failed."""
+class Run:
+    """The checks of the instances so far, each with the name and the weight of its instance; failed: the first one."""
 
     named: NamedVerifier
     scheme: DraftScheme
     settings: Settings
     stream: Stream
     engine: str = ""
-    assumed: bool = False
-    evaluator: Evaluator = field(init=False)
-    instances: int = 0
-    deviations: list[Fraction | float] = field(default_factory=list)
-    variations: list[Fraction | float | None] = field(default_factory=list)
-    weights: list[Fraction] = field(default_factory=list)
-    distributions: list[list[Fraction | float]] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    rounding_decides: bool = False
-    failed: Case | None = None
-    failed_check: Check | None = None
+    checks: list[tuple[str, Fraction, Check]] = field(default_factory=list)
+    failed: tuple[Case, Check] | None = None
 
-    def __post_init__(self) -> None:
-        self.evaluator = self.settings.evaluator(self.named)
+    def row(self, worlds: Sequence[World]) -> dict[str, Any]:
+        """The fields of its row."""
+        checks, stream = [each for *_, each in self.checks], self.stream
+        about = f" ({stream.planned:,} instances), up to the first failure" if len(checks) < stream.planned else ""
+        decides = any(each.rounding_decides for each in checks)
+        return {
+            "scheme": str(self.scheme),
+            "world": stream.about + about,
+            "instances": len(checks),
+            "arithmetic": self.settings.arithmetic,
+            "engine": self.engine,
+            "max_deviation": max((each.max_deviation for each in checks), default=None),
+            "total_variation": largest([each.total_variation for each in checks]),
+            **(self._average() if checks else {}),
+            "rounding_decides": _ROUNDED if decides else None,
+            "source": [each.source for each in worlds],
+        }
 
-    @property
-    def lossless(self) -> bool:
-        """Whether no instance failed so far."""
-        return self.failed is None
+    def _average(self) -> dict[str, Any]:
+        """Means over the instances by weight."""
+        total = sum(weight for _, weight, _ in self.checks)
+        shares = [weight / total for _, weight, _ in self.checks]
+        laws = [each.metrics.depth_distribution for *_, each in self.checks]
+        return efficiency([mixture(shares, list(masses)) for masses in zip(*laws, strict=True)])
 
-    @property
-    def max_deviation(self) -> Fraction | float:
-        """The largest violation of the balance equation so far."""
-        return max(self.deviations)
-
-    @property
-    def total_variation(self) -> Fraction | float | None:
-        """The largest total variation so far; None if that of some instance was not computed."""
-        return largest(self.variations)
-
-    def add(self, root: Case, result: Check) -> None:
-        self.instances += 1
-        self.engine, self.assumed = result.engine, result.assumed
-        self.deviations.append(result.max_deviation)
-        self.variations.append(result.total_variation)
-        self.weights.append(root.weight)
-        self.labels.append(root.name)
-        self.rounding_decides |= result.rounding_decides
-        self.distributions.append(result.metrics.depth_distribution)
-        if self.failed is None and not result.lossless:
-            self.failed, self.failed_check = root, result
-
-    def average(self) -> list[Fraction | float]:
-        """The depth distribution, averaged over the instances by weight."""
-        total = sum(self.weights)
-        shares = [weight / total for weight in self.weights]
+    def roots(self) -> list[dict[str, Any]]:
+        """The rows of the instances of one world."""
+        if self.stream.stop_at_failure or len(self.checks) < 2:
+            return []
         return [
-            mixture(shares, [masses[depth] for masses in self.distributions]) for depth in range(self.scheme.depth + 1)
+            {"root": cut(repr(name)), "weight": weight, **efficiency(each.metrics.depth_distribution)}
+            for name, weight, each in self.checks
         ]
 
 
-def checked(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Report:
-    """The report of one verifier on one scheme and all worlds."""
-    report = Report(named, scheme, settings, stream_of(worlds, scheme.depth, settings))
-    if not (isinstance(worlds[0], RowsWorld) and _fills_no_tables(worlds[0], scheme.depth, settings)):
-        announce(report)
-    run(report)
-    return report
+def on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Found:
+    """What one verifier shows on one scheme and all worlds; unfinished after Ctrl-C."""
+    if not isinstance(named.verifier, Planned):
+        choose_engine(named.verifier, scheme, settings.engine)
+    run, first = Run(named, scheme, settings, stream_of(worlds, scheme.depth, settings)), worlds[0]
+    try:
+        if not (isinstance(first, RowsWorld) and _fills_no_tables(first, scheme.depth, settings)):
+            _announce(run)
+        _carry_out(run)
+    except KeyboardInterrupt:
+        found = "no violation on these" if run.failed is None else "it is refuted on one of them"
+        done = f"UNFINISHED, no verdict: {len(run.checks):,} of {run.stream.planned:,} instances, {found}"
+        return Found(named, "unfinished", run.row(worlds) | {"verdict": done}, run.roots())
+    except Fails as failure:
+        return failing(named, settings, failure, first)
+    assumed = run.checks[-1][-1].assumed
+    status = "refuted" if run.failed else "assumed" if assumed else "lossless"
+    said = words(status, settings.arithmetic, "proved for the instances checked")
+    row = run.row(worlds) | {"verdict": said, "lossless": run.failed is None, "assumed": assumed}
+    witness, file = None, None
+    if run.failed is not None:
+        whole = isinstance(first, FileWorld)
+        witness = find_witness(named, scheme, *run.failed, settings.engine, not whole, samplings_of(first))
+        if isinstance(first, FileWorld) and first.samplings.is_identity and first.instance.scheme == scheme:
+            file = first.path
+        if witness is None:
+            remark(
+                "no witness was written: the instance has too many rows, and no smaller one is known; try smaller "
+                "shapes"
+            )
+    return Found(named, status, row, run.roots(), witness=witness, file=file)
+
+
+def failing(named: NamedVerifier, settings: Settings, failure: Fails, world: World | None = None) -> Found:
+    """A verifier that fails on an instance, the smallest one found; raises the failure where it is not known."""
+    if failure.instance is None:
+        raise failure
+    file = world.path if isinstance(world, FileWorld) else None
+    if file is None:
+        from draftproof.simulator.verdicts.search import shrink_failure  # Hypothesis takes a while to import
+
+        remark("refuted; shrinking the instance (Ctrl-C keeps it as it is)")
+        with suppress(KeyboardInterrupt), quiet():
+            failure = shrink_failure(named.verifier, failure)
+    row = {
+        "scheme": str(failure.instance.scheme),
+        "verdict": "REFUTED, it fails",
+        "fails": failure.what,
+        "arithmetic": settings.arithmetic,
+        "lossless": False,
+    }
+    return Found(named, "refuted", row, failed=failure.instance, file=file)
 
 
 def _fills_no_tables(world: RowsWorld, depth: int, settings: Settings) -> bool:
@@ -129,81 +171,80 @@ def _fills_no_tables(world: RowsWorld, depth: int, settings: Settings) -> bool:
     return False
 
 
-def announce(report: Report) -> None:
+def _announce(run: Run) -> None:
     """Print the expected cost on stderr; raises as `expected_cost` does."""
-    samples = [(root.target, root.draft) for root in report.stream.sample()]
-    cost = expected_cost(report.named, report.scheme, report.settings, samples)
+    samples = [(root.target, root.draft) for root in run.stream.sample()]
+    cost = expected_cost(run.named, run.scheme, run.settings, samples)
     if cost.engine == "enumerate":
-        runs = cost.steps * min(report.stream.planned, 10**300)
-        check_runs(report.named, report.scheme, report.settings, runs, samples[0][0].vocab_size)
+        runs = cost.steps * min(run.stream.planned, 10**300)
+        check_runs(run.named, run.scheme, run.settings, runs, samples[0][0].vocab_size)
     else:
-        check_steps(report.named, report.scheme, report.settings, cost, report.stream.planned)
-    report.engine = cost.engine
-    remark(announcement(cost, report.stream.planned))
+        check_steps(run.named, run.scheme, run.settings, cost, run.stream.planned)
+    run.engine = cost.engine
+    remark(announcement(cost, run.stream.planned))
 
 
-def run(report: Report) -> None:
-    """Check the instances one by one into `report`, with a bar; Ctrl-C ends it without a verdict."""
-    stream = report.stream
+def _carry_out(run: Run) -> None:
+    """Check the instances one by one, with a bar."""
+    stream, evaluator = run.stream, run.settings.evaluator(run.named)
     several = stream.planned > 1
-    steps, unit = (stream.planned, "instances") if several else _steps(report)
-    with bar(f"{report.named.label}: {unit}", steps) as tick:
-        try:
-            for root in stream.open():
-                report.add(root, _check(report, root, None if several else tick))
-                if several:
-                    tick(1)
-                if stream.stop_at_failure and not report.lossless:
+    steps, unit = (stream.planned, "instances") if several else _steps(run)
+    with bar(f"{run.named.label}: {unit}", steps) as tick:
+        for root in stream.open():
+            with named_errors(f"{run.named.label} on {run.scheme}, {cut(root.name)}"):
+                found = evaluator.check(root.target, root.draft, run.scheme, None if several else tick)
+            run.engine = found.engine
+            run.checks.append((root.name, root.weight, found))
+            if several:
+                tick(1)
+            if run.failed is None and not found.lossless:
+                run.failed = root, found
+                if stream.stop_at_failure:
                     break
-        except KeyboardInterrupt:
-            remark(f"interrupted after {report.instances:,} of {stream.planned:,} instances; there is no verdict")
-            raise
 
 
-def _steps(report: Report) -> tuple[float, str]:
+def _steps(run: Run) -> tuple[float, str]:
     """The number of steps of the progress bar for a single instance, and their name."""
-    first, depth = next(report.stream.open()), report.scheme.depth
-    if report.engine == "enumerate":
-        rows = first.converted(arithmetic_named(report.settings.arithmetic), depth)
-        return float(report.scheme.count(rows.draft)), "draft trees"
+    first, depth = next(run.stream.open()), run.scheme.depth
+    if run.engine == "enumerate":
+        rows = first.converted(arithmetic_named(run.settings.arithmetic), depth)
+        return float(run.scheme.count(rows.draft)), "draft trees"
     return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
 
 
-def _check(report: Report, root: Case, tick: Tick | None) -> Check:
-    with named_errors(f"{report.named.label} on {report.scheme}, {root.name}"):
-        return report.evaluator.check(root.target, root.draft, report.scheme, tick)
+def find_witness(
+    named: NamedVerifier,
+    scheme: DraftScheme,
+    case: Case,
+    found: Check,
+    engine: str = "auto",
+    shrunk: bool = True,
+    drawn: Samplings | None = None,
+) -> Witness | None:
+    """The smallest witness for a verifier that is refuted on a case; shrunk: False for that case as it is.
 
-
-def find_witness(report: Report, world: World) -> Witness | None:
-    """The smallest witness for a failed report; on an instance file it is that instance.
-
-    None where the instance is too large to be written down and no smaller one fails.
+    drawn: how the rows were sampled. None where the instance is too large to be written down and no smaller one fails.
     """
-    assert report.failed is not None
-    assert report.failed_check is not None
-    verifier, scheme = report.named.verifier, report.scheme
-    unshrunk = None
+    verifier, unshrunk = named.verifier, None
     try:
-        exact = report.failed.rows(scheme.depth)
-        unshrunk = Witness.of(exact, report.failed_check, shrunk=False)
+        exact = case.rows(scheme.depth)
+        unshrunk = Witness.of(exact, found, shrunk=False)
         if isinstance(verifier, Planned):
             return unshrunk
-        known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
-        if known.lossless and report.failed_check.arithmetic == known.arithmetic:
-            raise NoFunction(
-                f"{report.named.label}: it was refuted on {report.failed.name}, but not in a second run on that"
-            )
+        known = check(verifier, exact.target, exact.draft, scheme, engine=engine)
+        if known.lossless and found.arithmetic == known.arithmetic:
+            raise NoFunction(f"it was refuted on {cut(case.name)}, but not in a second run on that")
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk
         unshrunk = Witness.of(exact, known, shrunk=False)
-        if isinstance(world, FileWorld):
+        if not shrunk:
             return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
         remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
         with quiet():
-            return shrink(verifier, exact, scheme, drawn=None if exact.draft.told is None else samplings_of(world))
+            return shrink(verifier, exact, scheme, drawn=None if exact.draft.told is None else drawn)
     except NoFunction as error:
-        raise NoFunction(f"{report.named.label}: {error}") from error
+        raise NoFunction(f"{named.label}: {error}") from error
     except (DraftproofError, KeyboardInterrupt):  # no exact run is possible, or Ctrl-C
         return unshrunk

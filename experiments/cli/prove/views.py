@@ -9,11 +9,17 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from draftproof.experiments.cli.check.views import rows_table, witness_tables
 from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, listed_steps
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import LargerVocabulary, Related, Report
-from draftproof.experiments.cli.witnesses import scheme_flag, witness_path
+from draftproof.experiments.cli.witnesses import (
+    check_again,
+    instance_rows,
+    instance_table,
+    scheme_flag,
+    witness_path,
+    witness_tables,
+)
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import NOT_PROVED
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
@@ -95,8 +101,9 @@ def report_result(report: Report, larger: LargerVocabulary | None, witness_file:
         row |= empty | _refutation_fields(proof.refutation)
         found = proof.refutation
         witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
-        tables = [_theorem_table(row, words, shape), *witness_tables(witness, report.request.named, witness_file)]
         file = witness_file or str(witness_path(witness.verifier, witness.instance))
+        again = check_again(report.request.named, witness.instance, file)
+        tables = [_theorem_table(row, words, shape), *witness_tables(witness, file, again)]
         return Result(title, tables, (), CODES[report.verdict], {file: witness.instance.dumps()})
     notes = [f"undecided where {', '.join(conditions(shape, region))}" for region in proof.open_cells[:SHOWN]]
     if proof.open_cells:
@@ -169,7 +176,7 @@ def relation_result(related: Related, witness_file: str | None) -> Result:
             "again": _again(related, file),
         }
         table = Table.whole(_COUNTEREXAMPLE, [place], title="witness", name="witness")
-        tables = [Table.whole(_RELATED, [row]), table, rows_table(failed.instance, None)]
+        tables = [Table.whole(_RELATED, [row]), table, instance_table(instance_rows(failed.instance, None))]
         title = f"{one} {_NEGATION[relation.kind]} {other}: {failed.values[0]} against {failed.values[1]}"
         return Result(title, tables, (), CODES["refuted"], {file: text})
     row["verdict"] = f"PROVED {about}" if relation.proved else f"NOT PROVED {about}"

@@ -50,7 +50,7 @@ def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof
     ran = draftproof("audit", spec("correction_from_target"), "--interface", "chain", *QUICK, "-o", "out.json")
     assert ran.code == 1
     assert "REFUTED" in ran.out
-    assert "first imbalance: after context" in ran.out
+    assert "wrong is not lossless on delayed(K=1, L1=0, L2=2) (" in ran.out
     assert "hypothesis: the correction after a rejection is drawn from p" in ran.out
     assert "exact total variation" in ran.out
     fields = json.loads((tmp_path / "out.json").read_text())

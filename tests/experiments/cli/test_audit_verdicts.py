@@ -99,7 +99,7 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
     assert len(failed) + len(judged) == 11
     text = audit(FAILING, "divides", "--interface", "chain")
     assert "FAILS on" in text.out
-    assert "fails here: where" in text.out
+    assert "fails where" in text.out
     assert "called with (tokens=[" in text.out
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
-from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.audit.verdict import Record, Request, run_audit
 from draftproof.simulator.drafts.top_k import TopK
 from draftproof.simulator.errors import InvalidVerifier
 from tests.simulator.audit import test_engine_bugs as bugs
@@ -313,7 +313,7 @@ def verdicts(functions, every_case):
         try:
             for chosen in (few, None) if every_case and few else (few,):
                 cases = default_cases(audit.audited.interface, scheme, chosen, sorts=audit.audited.sorts)
-                record = run_audit(Request(name, audit, cases))
+                record = run_audit(Record(Request(name, audit, cases)))
                 if not record.verdict.lossless:
                     break
         except InvalidVerifier as error:

@@ -3,7 +3,7 @@
 import pytest
 
 from draftproof.simulator.audit import CATALOGUE, Evidence, default_cases, diagnose, make_audit
-from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.audit.verdict import Record, Request, run_audit
 from draftproof.simulator.drafts.top_k import TopK
 from tests.quick import quick
 
@@ -28,7 +28,7 @@ def record_of(function, name, cases):
     options = {"interface": "chain", **FUNCTIONS[name]}
     audit = make_audit(function, library="numpy", name=name, **options)
     scheme = TopK(2, 0, 2) if options["interface"] == "paths" else None
-    return run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme, cases)))
+    return run_audit(Record(Request(name, audit, default_cases(audit.audited.interface, scheme, cases))))
 
 
 @pytest.mark.one_in(6)

@@ -8,7 +8,7 @@ import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.interfaces import ENGINES
-from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.audit.verdict import Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.symbolic import NotFollowed
@@ -37,7 +37,7 @@ def verdict(function, name, interface, case, batch=1):
     audit = make_audit(function, interface, name=name, batch=batch)
     scheme = WithoutReplacement(2, 0, 1) if name.startswith("eagle_sampled") else None
     cases = default_cases(audit.audited.interface, scheme, [case], batch > 1)
-    return run_audit(Request(name, audit, cases))
+    return run_audit(Record(Request(name, audit, cases)))
 
 
 @pytest.mark.one_in(6)
@@ -78,7 +78,7 @@ def test_a_request_of_a_batch_may_have_no_draft(planted, name, case):
 def test_functions_of_engines_are_lossless_on_every_case(planted, name):
     audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name)
     scheme = WithoutReplacement(2, 0, 1) if name.startswith("eagle_sampled") else None
-    assert run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme))).verdict.lossless
+    assert run_audit(Record(Request(name, audit, default_cases(audit.audited.interface, scheme)))).verdict.lossless
 
 
 class Seen(Exception):

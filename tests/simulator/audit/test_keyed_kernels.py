@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, make_audit
-from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.audit.verdict import Record, Request, run_audit
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 
 def record_of(function, name, cases, interface="chain", library="torch"):
     audit = make_audit(function, interface, library, name=name)
-    return run_audit(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
+    return run_audit(Record(Request(name, audit, default_cases(audit.audited.interface, None, cases))))
 
 
 def test_float32_in_a_kernel_is_a_small_bias(planted):

@@ -6,14 +6,14 @@ from importlib.util import find_spec
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
-from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.audit.verdict import Record, Request, run_audit
 
 pytest.importorskip("torch")
 
 
 def record_of(planted, name, cases=("short",), file="unset_memory"):
     audit = make_audit(planted(file, name), "chain", "torch", name=name)
-    return run_audit(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
+    return run_audit(Record(Request(name, audit, default_cases(audit.audited.interface, None, cases))))
 
 
 def test_filled_memory_is_as_any_other(planted):

@@ -100,8 +100,8 @@ def test_estimated_calls_are_within_a_factor_of_three_of_the_calls(planted, monk
 
 def test_the_optimum_that_is_passed_in_decides(planted):
     request = record(planted, "right").request
-    assert run_audit(request, lambda case: None).verdict.lossless
-    assert run_audit(request, lambda case: Fraction(1)).verdict.alarm
+    assert run_audit(Record(request), lambda case: None).verdict.lossless
+    assert run_audit(Record(request), lambda case: Fraction(1)).verdict.alarm
 
 
 def test_a_record_is_lossless_only_once_it_is_concluded(planted):
@@ -203,7 +203,7 @@ def test_an_audit_computes_on_one_thread_of_torch():
     torch.set_num_threads(2)
     try:
         audit = make_audit(verify, "chain")
-        run_audit(Request("verify", audit, default_cases(audit.audited.interface, None, ["disjoint"])))
+        run_audit(Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["disjoint"]))))
         assert set(threads) == {1}
         assert torch.get_num_threads() == 2
     finally:
