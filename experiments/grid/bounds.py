@@ -135,7 +135,7 @@ def _too_late(most: float | None, scheme: DraftScheme) -> str:
     work = f"exact recomputation (powers up to K = {scheme.K} of the rows)" if isinstance(scheme, Delayed) else "work"
     return (
         f"no bounds: their {work} was not finished after "
-        f"{most} s; give more --seconds, a smaller tree or rows of shorter numbers"
+        f"{most} s; give more seconds, a smaller tree or rows of shorter numbers"
     )
 
 

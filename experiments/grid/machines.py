@@ -49,7 +49,7 @@ class Machines:
                 import distributed  # noqa: F401
             except ImportError:
                 raise InvalidInput(
-                    "dask needs dask and distributed; install draftproof with the extra dask, or leave it out"
+                    "dask needs the packages dask and distributed; install draftproof with the extra dask, or leave it out"
                 ) from None
 
     def results(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
@@ -86,7 +86,7 @@ def _in_processes(
     except BrokenProcessPool:
         raise InvalidVerifier(
             "a process that computed rows ended unexpectedly, perhaps for want of memory; rows so far are kept, and "
-            "--jobs 1 shows more of the reason"
+            "jobs=1 shows more of the reason"
         ) from None
     finally:
         processes = list((pool._processes or {}).values())  # the pool has no public way to stop now

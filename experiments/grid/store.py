@@ -168,7 +168,7 @@ class Store(Mapping[str, Row]):
 def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
     """Every row of a store by id, whatever code computed it; nothing is written. Raises `InvalidInput`."""
     if not os.path.lexists(path):
-        raise InvalidInput(f"there is no store {cut(path)}; give one that --resume made")
+        raise InvalidInput(f"there is no store {cut(path)}; give one that resume made")
     if not check_store(path):
         return
     damaged = 0

@@ -54,7 +54,7 @@ class TimeModel:
         Raises `InvalidInput` for an open-ended model, which has no file format, and for one that `--cost` would refuse.
         """
         if self.open_ended:
-            raise InvalidInput("open-ended times have no file format; give the short form to --cost as it is")
+            raise InvalidInput("open-ended times have no file format; give the short form to cost as it is")
         if 1 not in self.draft or not self.target.get(0):
             raise InvalidInput(
                 f"no times for {path}: a target pass without drafts must take more than 0; measure again"
@@ -73,9 +73,9 @@ class TimeModel:
         """Raises `InvalidInput` for a scheme of which the model does not know the time."""
         for scheme in schemes:
             if not isinstance(scheme, (Delayed, Stratified)):
-                raise InvalidInput(f"--cost is the time of branches below a trunk (K, L1, L2), not of {scheme}")
+                raise InvalidInput(f"cost is the time of branches below a trunk (K, L1, L2), not of {scheme}")
             if not self.time(scheme.as_dict()) > 1e-100:
-                raise InvalidInput(f"--cost gives {scheme} no time at all; times must be above 0")
+                raise InvalidInput(f"cost gives {scheme} no time at all; times must be above 0")
 
     def time(self, fields: Mapping[str, Any]) -> float:
         """`T` of a delayed tree. fields: K, L1 and L2."""
@@ -106,7 +106,7 @@ class TimeModel:
             right -= 1
         if not 0 < right < len(known):
             raise InvalidInput(
-                f"--cost has {name} times from {known[0]} to {known[-1]} only; add one for {size} or use smaller shapes"
+                f"cost has {name} times from {known[0]} to {known[-1]} only; add one for {size} or use smaller shapes"
             )
         low, high = known[right - 1], known[right]
         return points[low] + (points[high] - points[low]) * (size - low) / (high - low)
@@ -121,16 +121,16 @@ def time_model(spec: str) -> TimeModel:
     if "=" in spec and (len(spec) > 250 or not os.path.exists(spec)):
         return _short_form(spec)
     try:
-        fields = parse_json(read_text(spec, "--cost"), f"--cost {cut(spec)}")
+        fields = parse_json(read_text(spec, "cost"), f"cost {cut(spec)}")
     except InvalidInput as error:
         raise InvalidInput(
-            f"--cost {cut(repr(spec))} is neither a JSON file nor draft=1,branch=0.1,target=10,node=0.05: {error}"
+            f"cost {cut(repr(spec))} is neither a JSON file nor draft=1,branch=0.1,target=10,node=0.05: {error}"
         ) from None
     if not isinstance(fields, dict) or set(fields) != {"draft", "target"}:
-        raise InvalidInput(f"--cost {spec} must be an object with draft and target")
-    draft, target = (_points(fields[name], f"--cost {spec}: {name}") for name in ("draft", "target"))
+        raise InvalidInput(f"cost {spec} must be an object with draft and target")
+    draft, target = (_points(fields[name], f"cost {spec}: {name}") for name in ("draft", "target"))
     if 1 not in draft or not target.get(0):
-        raise InvalidInput(f"--cost {spec} needs draft 1 (one branch) and target 0 (no drafted tokens, more than 0)")
+        raise InvalidInput(f"cost {spec} needs draft 1 (one branch) and target 0 (no drafted tokens, more than 0)")
     return TimeModel(draft, target, open_ended=False)
 
 
@@ -140,11 +140,11 @@ def _short_form(spec: str) -> TimeModel:
         match = re.fullmatch(r"\s*(\w+)\s*=\s*(\d+(?:\.\d*)?|\.\d+)\s*", assignment)
         if not match or match[1] not in _KEYS or match[1] in given:
             raise InvalidInput(
-                f"--cost {spec!r}: {assignment!r} is no time; write {', '.join(f'{key}=1' for key in _KEYS)}"
+                f"cost {spec!r}: {assignment!r} is no time; write {', '.join(f'{key}=1' for key in _KEYS)}"
             )
         given[match[1]] = float(match[2])
     if "draft" not in given or not given.get("target"):
-        raise InvalidInput(f"--cost {spec!r} needs draft= and target= (more than 0)")
+        raise InvalidInput(f"cost {spec!r} needs draft= and target= (more than 0)")
     draft, target = given["draft"], given["target"]
     return TimeModel(
         {1: draft, 2: draft + given.get("branch", 0.0)},

@@ -152,5 +152,5 @@ def choose_settings(
     if backend not in devices:
         raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
     if arithmetic_named(arithmetic).exact and devices[backend]:
-        raise InvalidInput(f"--backend {backend} holds no rationals; add --arithmetic float64 or use --backend numpy")
+        raise InvalidInput(f"backend {backend} holds no rationals; use arithmetic float64, or use backend numpy")
     return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)

@@ -46,5 +46,5 @@ def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed
     schemes = [scheme for scheme in find_schemes("delayed", K=K, L1=L1, L2=L2) if isinstance(scheme, Delayed)]
     small = [scheme for scheme in schemes if most is None or scheme.nodes <= most]
     if not small:
-        raise InvalidInput("there is no shape of so few tokens; raise --max-nodes or take K = 1")
+        raise InvalidInput("there is no shape of so few tokens; raise max_nodes or take K = 1")
     return small

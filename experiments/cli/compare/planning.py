@@ -202,7 +202,7 @@ class Plan:
                     name = row_id("bound", place.identity, scheme, gap=GOAL.gap)
                     cells.append(Cell(number, None, scheme, name, cost))
         if self.optimum is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
-            remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
+            remark(f"the optimum of {len(cells)} shapes is left out; optimum computes it")
             return []
         return cells
 

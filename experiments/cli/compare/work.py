@@ -84,8 +84,8 @@ class RowBuilder:
 
     def _steady_state(self, named: NamedVerifier, scheme: DraftScheme, root: Case) -> Fraction | float:
         if not isinstance(scheme, Delayed):
-            raise InvalidInput(f"--steady-state is computed for delayed trees, not for {scheme}")
-        with named_errors(f"{named.label} on {scheme}, --steady-state"):
+            raise InvalidInput(f"steady_state is computed for delayed trees, not for {scheme}")
+        with named_errors(f"{named.label} on {scheme}, steady_state"):
             return self._evaluators[named.spec].steady_state(root.target, root.draft, scheme).efficiency
 
 

@@ -67,7 +67,7 @@ def setting(
     """A setting with the hash of the pair; raises `InvalidInput` where there is no root."""
     root_set = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
     if not root_set.contexts:
-        raise InvalidInput("no root context is given; --roots takes at least 1")
+        raise InvalidInput("no root context is given; roots takes at least 1")
     return Setting(pair, sampling, root_set, pair_digest(pair), seed, vectors)
 
 

@@ -80,7 +80,7 @@ class Prompts:
         """
         total = len(self.prompts)
         if count is not None and count > total:
-            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {total} prompts; give at most {total}")
+            raise InvalidInput(f"roots {count}: {cut(self.path)} has {total} prompts; give at most {total}")
         count = min(total, PROMPTS) if count is None else count
         taken = [self._in_order[place * total // count] for place in range(count)]
         taken.sort(key=lambda prompt: prompt.line)
@@ -186,8 +186,8 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT_TOKENS, be
     """
     if len(tokens) < count * length:
         raise InvalidInput(
-            f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; give a longer --text, or fewer "
-            "--roots"
+            f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; give a longer text, or fewer "
+            "roots"
         )
     spacing = len(tokens) // count
     return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]

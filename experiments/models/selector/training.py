@@ -65,7 +65,7 @@ class Plan:
                 "tokens per time do not count; choose another"
             )
         if self.roots < FEWEST:
-            raise InvalidInput(f"{self.roots} roots cannot be shared out; --roots takes at least {FEWEST}")
+            raise InvalidInput(f"{self.roots} roots cannot be shared out; roots takes at least {FEWEST}")
 
 
 def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str, Any]:

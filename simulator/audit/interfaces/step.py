@@ -98,13 +98,13 @@ def _row(call: Call, name: str) -> Callable[[Any], Any]:
                 if not node.children:
                     raise refusal(
                         f"it asks for the row after {len(prefix)} tokens, more than it was to draft",
-                        f"give the number that it drafts: --L2 {len(prefix)}",
+                        f"give the number that it drafts: L2={len(prefix)}",
                     )
                 raise InvalidVerifier(f"it asks for the row of {prefix}; {token} is no token")
             node = node.child(token)
         if getattr(node, name) is None:
             raise refusal(
-                f"it drafts more than {len(prefix)} tokens", f"give the number that it drafts: --L2 {len(prefix) + 1}"
+                f"it drafts more than {len(prefix)} tokens", f"give the number that it drafts: L2={len(prefix) + 1}"
             )
         return call.rows.array(getattr(node, name))
 

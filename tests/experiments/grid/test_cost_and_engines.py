@@ -209,14 +209,14 @@ def test_a_wrong_model_of_time_is_refused_in_one_line_before_the_work(draftproof
     ran = draftproof("compare", "nss", "--cost", "times.json" if spec in FILES else spec)
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.strip().splitlines()
-    assert line.startswith("draftproof: --cost ")
+    assert line.startswith("draftproof: cost ")
 
 
 def test_a_model_of_time_is_for_delayed_trees(draftproof):
     for scheme in (("--scheme", "topology:tree=2-0-0"), ("--scheme", "top_k")):
         ran = draftproof("compare", "nss", *scheme, "--cost", "draft=1,target=10")
         assert ran.code == 2
-        assert "--cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
+        assert "cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
 
 
 @pytest.mark.heavy

@@ -114,7 +114,7 @@ def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(
     assert str(mixed) == "2 prompts of prompts.jsonl ((no group) 1, code 1)"
     alike = Opened(pair, CORPUS, prompts=read_prompts(file_of(*[{"text": "t"}] * 3, {"text": "e"}))).roots(None, 1)
     assert str(alike) == "4 prompts of prompts.jsonl, 2 different"
-    with pytest.raises(InvalidInput, match=r"--roots 21: prompts.jsonl has 20 prompts; give at most 20"):
+    with pytest.raises(InvalidInput, match=r"roots 21: prompts.jsonl has 20 prompts; give at most 20"):
         contexts(pair, *lines, count=21)
 
 

@@ -187,7 +187,7 @@ def test_step_that_drafts_more_than_it_was_given_is_told_so():
         return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]
 
     # The question was wrong: that is no failure of the function.
-    with pytest.raises(NotFollowed, match=r"give the number that it drafts: --L2 3"):
+    with pytest.raises(NotFollowed, match=r"give the number that it drafts: L2=3"):
         make_audit(step, "step").judge(INSTANCE, SelfDrafted(2))
 
 
