@@ -24,7 +24,7 @@ import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,30 +108,36 @@ def theorems() -> dict[str, Any]:
     text = page.PAGE.read_text(encoding="utf-8")
     found = {f"page: {key}": row for key, row in table_rows(text).items()}
     for claim in page.claims():
-        fields = claim.fields()
-        key = [page.name_of(fields), claim.size, str(claim.scheme)]
-        if claim.vocab_size is not None and not claim.kind:
-            key += [", ".join(claim.free), "yes" if claim.zeros else ""]
-        row = found.get(f"page: {' | '.join(key)}")
-        if row is not None and float(row["CPU s"]) < SECONDS:
+        about = {name: str(value) for name, value in page.about(claim).items()}
+        key = key_of(about, ("free", "zeros") if about["table"] == "lossless" else ())
+        row = found.get(f"page: {key}")
+        if row is not None and row["verdict"] != page.WAITING and float(row["CPU s"]) < SECONDS:
             made = page.row_of(claim)
             cells = [made[name] for name in ("verdict_cells", "cells", "cases") if name in made]
-            found[f"proved: {' | '.join(key)}"] = [made["verdict"], *cells]
+            found[f"proved: {key}"] = [made["verdict"], *cells]
     return found
 
 
 def table_rows(text: str) -> dict[str, dict[str, str]]:
-    """Rows of the page's tables: what stands before the verdict names a row."""
+    """Rows of the page's tables, by what names each."""
     rows, headings = {}, list[str]()
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
+    for line in re.sub(r"(?<=\d),(?=\d{3} )", "", text).splitlines():
+        cells = [cell.strip(" `").replace("\\", "") for cell in line.strip("|").split("|")]
         if "verdict" in cells:
             headings = cells
         elif line.startswith("| ") and headings:
             row = dict(zip(headings, cells, strict=True))
-            width = headings.index("verdict")
-            rows[" | ".join(cells[:width])] = {key: row[key] for key in SHOWN if key in row}
+            if "by z3" in row and row["found"]:
+                row |= {"verdict": f"{row['verdict']}, {row['found']}", "cells": "0"}
+            named = [name for name in ("free", "zeros") if name in row]
+            rows[key_of(row, named)] = {key: row[key] for key in SHOWN if key in row}
     return rows
+
+
+def key_of(row: Mapping[str, str], named: Sequence[str]) -> str:
+    """What names a row: its first cells and those of `named`; one without V is about every size."""
+    size = row.get("V", "any").replace("any", "every")
+    return " | ".join([row["theorem"], size, row["scheme"], *(row[name] for name in named)])
 
 
 def gallery() -> dict[str, Any]:

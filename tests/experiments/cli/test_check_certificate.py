@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.prove.any_vocabulary import theorem_of
 from draftproof.experiments.cli.verify import check_certificate
 from draftproof.experiments.cli.verify.check_certificate import Checker
+from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.experiments.pages.theorems import EVERY_LENGTH, every_size, every_size_relations
+from draftproof.experiments.pages.theorems import claims
 from draftproof.simulator.drafts import Adaptive, Delayed, WithoutReplacement
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
@@ -92,21 +92,24 @@ LONG = {
     ("traversal", Delayed(2, 0, 2)),
     ("rejection_without_replacement", WithoutReplacement(2, 0, 2)),
 }
-CLAIMS = [claim for claim in (*every_size(), *every_size_relations()) if claim.kind != EVERY_LENGTH]
+CLAIMS = [claim for claim in claims() if claim["vocab"] == "any" and not claim.get("every_length")]
+
+
+def has_certificate(claim):
+    scheme = find_scheme(claim["scheme"])
+    return (claim["verifier"], scheme) not in LONG and not isinstance(scheme, Adaptive)
 
 
 @heavy
 @pytest.mark.parametrize(
-    "claim",
-    [each for each in CLAIMS if (each.verifier, each.scheme) not in LONG and not isinstance(each.scheme, Adaptive)],
-    ids=lambda claim: str(claim.fields()),
+    "claim", list(filter(has_certificate, CLAIMS)), ids=lambda claim: " ".join(map(str, claim.values()))
 )
 def test_theorems_for_every_size_have_certificates(claim):
-    other = find_verifier(claim.other) if claim.other else None
-    theorem = theorem_of(claim.request(), claim.kind if claim.other else LOSSLESS, other)
+    kind = next((kind for kind in (EQUALS, DOMINATES) if kind in claim), LOSSLESS)
+    verifiers = [find_verifier(name).verifier for name in (claim["verifier"], claim.get(kind)) if name]
+    theorem = Theorem(kind, find_scheme(claim["scheme"]), *verifiers)
     steps = [theorem.step(depth, records=True) for depth in theorem.depths]
-    about = {"verifier": claim.verifier, "other": claim.other, "scheme": str(claim.scheme)}
-    checked(json.loads(json.dumps(certificate_of(theorem, steps, about))))
+    checked(json.loads(json.dumps(certificate_of(theorem, steps, dict(claim)))))
 
 
 def test_an_adaptive_tree_has_no_certificate(draftproof, tmp_path):
