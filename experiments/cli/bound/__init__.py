@@ -66,6 +66,10 @@ def bound(
         raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
     if bias is not None and method != "auto":
         raise InvalidInput("bias has one method; leave out method")
+    if not gap > 0:
+        raise InvalidInput(f"gap {gap:g} is not positive; take one as 1e-6")
+    if seconds is not None and not seconds > 0:
+        raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
     check_measure(measure, certificate, plot, seconds)
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []

@@ -1,24 +1,18 @@
 """`draftproof.prove` and `draftproof prove`."""
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
-from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier
+from draftproof.experiments.inputs.verifiers import as_verifier
 from draftproof.experiments.result import Result
-from draftproof.experiments.shared.output import check_files, write_whole
-from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Verifier
-
-if TYPE_CHECKING:
-    from draftproof.experiments.cli.prove.request import Request
-    from draftproof.experiments.grid.machines import Machines
 
 #: Without a vocabulary size the balance is also checked at random points of this one: some bugs need a third token.
 LARGER_VOCABULARY = 3
@@ -75,8 +69,11 @@ def prove(
             and with vocab any.
         dask: Address of a Dask scheduler that computes the steps of a long proof, as tcp://HOST:PORT.
     """
+    from draftproof.experiments.cli.prove import any_vocabulary, views, work
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.experiments.grid.machines import Machines
+    from draftproof.experiments.grid.store import Store
+    from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
     machines = Machines(_processes() if jobs is None else jobs, dask)
@@ -84,15 +81,15 @@ def prove(
     check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
         raise InvalidInput("equals and dominates are theorems of their own; give one of them")
-    kind, other = (DOMINATES, dominates) if equals is None else (EQUALS, equals)
-    relation = None if other is None else (kind, as_verifier(other))
+    kind, stated = (EQUALS, equals) if equals is not None else (DOMINATES, dominates)
+    other = None if stated is None else as_verifier(stated)
     schemes = find_schemes(scheme, None, K, L1, L2)
     if len(schemes) > 1:
         raise InvalidInput(f"a theorem is about one scheme, not {len(schemes)}; take them one by one")
     numbers = (free,) if isinstance(free, str) else tuple(free or ())
     size = _size(vocab)
     request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, numbers, max_trees)
-    others = [] if relation is None else [replace(request, named=relation[1])]
+    others = [] if other is None else [replace(request, named=other)]
     if any(each.nameless for each in (request, *others)):
         _refuse(
             "an object of Python, which no file can name", {"certificate": certificate, "resume": resume, "dask": dask}
@@ -100,13 +97,23 @@ def prove(
         machines = Machines()
     if size is None:
         _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula, "dask": dask})
-        return _of_every_size(request, relation, every_length, certificate, witness)
+        found = any_vocabulary.prove_every_size(request, kind if other else LOSSLESS, other, every_length, certificate)
+        return views.result_of(found, witness)
     if every_length:
         raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
-    if relation is not None:
-        _refuse(relation[0], {"formula": formula, "free": numbers})
-        return _related(request, relation, certificate, machines, resume, witness)
-    return _proved(request, vocab is None and not numbers, formula, certificate, machines, resume, witness)
+    store = Store(resume, work.KINDS)
+    if other is not None:
+        _refuse(kind, {"formula": formula, "free": numbers})
+        return views.result_of(work.relate_two(request, kind, other, certificate, machines, store), witness)
+    larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not numbers else None
+    if larger is not None and not larger.holds:
+        request = replace(request, vocab_size=LARGER_VOCABULARY)
+    known = work.known_row(request, store)
+    if known is not None and certificate is None and not formula:
+        return views.stored_result(request, known, larger)
+    report = work.run_proof(request, formula, certificate, machines, store)
+    work.store_row(report, store)
+    return views.report_result(report, larger, witness)
 
 
 def _size(vocab: int | str | None) -> int | None:
@@ -133,74 +140,3 @@ def _refuse(what: str, given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value:
             raise InvalidInput(f"{name} is not for {what}; leave one of the two out")
-
-
-def _proved(
-    request: "Request",
-    is_tried_larger: bool,
-    formula: bool,
-    certificate: str | None,
-    machines: "Machines",
-    resume: str | None,
-    witness: str | None,
-) -> Result:
-    from draftproof.experiments.cli.prove import views, work
-    from draftproof.experiments.grid.store import Store
-
-    store = Store(resume, work.KINDS)
-    larger = work.try_points(request, LARGER_VOCABULARY) if is_tried_larger else None
-    if larger is not None and not larger.holds:
-        request = replace(request, vocab_size=LARGER_VOCABULARY)
-    known = work.known_row(request, store)
-    if known is not None and certificate is None and not formula:
-        return views.stored_result(request, known, larger)
-    report = work.run_proof(request, formula, certificate, machines, store)
-    work.store_row(report, store)
-    return views.report_result(report, larger, witness)
-
-
-def _related(
-    request: "Request",
-    relation: tuple[str, NamedVerifier],
-    certificate: str | None,
-    machines: "Machines",
-    resume: str | None,
-    witness: str | None,
-) -> Result:
-    from draftproof.experiments.cli.prove import views, work
-    from draftproof.experiments.grid.store import Store
-
-    related = work.relate_two(request, *relation, certificate, machines, Store(resume, work.KINDS))
-    return views.relation_result(related, witness)
-
-
-def _of_every_size(
-    request: "Request",
-    relation: tuple[str, NamedVerifier] | None,
-    every_length: bool,
-    certificate: str | None,
-    witness: str | None,
-) -> Result:
-    """Prove it, or refute it at the smallest vocabulary size."""
-    from draftproof.experiments.cli.prove import any_vocabulary, views
-    from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
-
-    if every_length and relation is not None:
-        raise InvalidInput("every_length is about losslessness; leave equals and dominates out")
-    kind, other = relation or (LOSSLESS, None)
-    theorem = any_vocabulary.theorem_of(request, kind, other)  # what it cannot be about is refused before the work
-    if every_length:
-        any_vocabulary.hypotheses_of(theorem)
-    if other is None:
-        refuted = any_vocabulary.refuted(request)
-        if refuted is not None:
-            return views.report_result(refuted, None, witness)
-    proof = any_vocabulary.run(request, kind, other, every_length, records=certificate is not None)
-    if proof.proved and certificate is not None:
-        remark("the proof is written as sums and products, which takes as long again, or several times as long")
-        write_whole(certificate, json.dumps(any_vocabulary.certificate(proof), separators=(",", ":")) + "\n")
-    if other is not None and not proof.proved:
-        related = any_vocabulary.refuted_relation(request, kind, other)
-        if related is not None:
-            return views.relation_result(related, witness)
-    return views.every_size_result(proof)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from draftproof.experiments.cli.prove.request import Request, assert_provable
 from draftproof.experiments.cli.prove.work import Related, Report, relate_two, run_proof, try_points
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -99,13 +101,26 @@ class EverySize:
         }
 
 
-def refuted(request: Request) -> Report | None:
-    """The refutation at the smallest vocabulary size at which points refute the verifier; None if none does."""
-    for size in TRIED:
-        larger = try_points(request, size)
-        if larger is not None and not larger.holds:
+def prove_every_size(
+    request: Request, kind: str, other: NamedVerifier | None, every_length: bool, certificate: str | None
+) -> EverySize | Report | Related:
+    """Prove it, or refute it at the smallest vocabulary size. certificate: the file for it."""
+    if every_length and other is not None:
+        raise InvalidInput("every_length is about losslessness; leave equals and dominates out")
+    theorem = theorem_of(request, kind, other)  # what it cannot be about is refused before the work
+    if every_length:
+        hypotheses_of(theorem)
+    for size in TRIED if other is None else ():
+        points = try_points(request, size)
+        if points is not None and not points.holds:
             return run_proof(replace(request, vocab_size=size))
-    return None
+    proof = run(request, kind, other, every_length, records=certificate is not None)
+    if proof.proved and certificate is not None:
+        remark("the proof is written as sums and products, which takes as long again, or several times as long")
+        write_whole(certificate, json.dumps(certificate_for(proof), separators=(",", ":")) + "\n")
+    if other is not None and not proof.proved:
+        return refuted_relation(request, kind, other) or proof
+    return proof
 
 
 def refuted_relation(request: Request, kind: str, other: NamedVerifier) -> Related | None:
@@ -181,7 +196,7 @@ def theorem_of(request: Request, kind: str, other: NamedVerifier | None) -> Theo
     return Theorem(kind, scheme, verifier, None if other is None else other.verifier)
 
 
-def certificate(proof: EverySize) -> dict[str, Any]:
+def certificate_for(proof: EverySize) -> dict[str, Any]:
     """The certificate of a theorem that was proved; raises `InvalidInput` where it has none."""
     try:
         return certificate_of(proof.theorem, proof.steps, proof.about)

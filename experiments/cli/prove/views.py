@@ -89,6 +89,15 @@ def about_text(shape: Shape, free: int) -> str:
     return f"for every p and q{support}{numbers} at {shape}"
 
 
+def result_of(found: Report | Related | EverySize, witness_file: str | None) -> Result:
+    """The result of a proof of any kind."""
+    if isinstance(found, EverySize):
+        return every_size_result(found)
+    return (
+        relation_result(found, witness_file) if isinstance(found, Related) else report_result(found, None, witness_file)
+    )
+
+
 def report_result(report: Report, larger: LargerVocabulary | None, witness_file: str | None) -> Result:
     """The result of a proof. larger: of points of a larger vocabulary, where they were tried."""
     proof, shape = report.proof, report.proof.shape

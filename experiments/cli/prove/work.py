@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import inf
@@ -70,21 +70,13 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """The fields that a store keeps."""
-        shape = self.proof.shape
         return {
-            "verifier": self.request.named.label,
+            **_json_of(self, self.proof.shape),
             "identity": self.request.named.identity,
-            "vocab_size": shape.vocab_size,
-            "scheme": shape.scheme.as_dict(),
-            "zeros": shape.zeros,
-            "verdict": self.verdict,
             "draft_trees": self.trees,
             "free": list(self.proof.subject.parameters),
             **fields_of(self.proof),
             "formulas": [asdict(cell) for cell in self.formulas],
-            "seconds": round(self.seconds, 3),
-            "processes": self.processes,
-            "versions": versions(),
         }
 
 
@@ -107,13 +99,9 @@ class Related:
         """The fields that programs read."""
         relation = self.relation
         return {
-            "verifier": self.request.named.label,
+            **_json_of(self, relation.shape),
             "relation": relation.kind,
             "other": self.other.label,
-            "vocab_size": relation.shape.vocab_size,
-            "scheme": relation.shape.scheme.as_dict(),
-            "zeros": relation.shape.zeros,
-            "verdict": self.verdict,
             "proved": relation.proved,
             "by": relation.by or None,
             "same_law": relation.same_law,
@@ -121,10 +109,21 @@ class Related:
             "certified": relation.certified,
             "solved": relation.solved,
             "open_cells": len(relation.open_cells),
-            "seconds": round(self.seconds, 3),
-            "processes": self.processes,
-            "versions": versions(),
         }
+
+
+def _json_of(answer: Report | Related, shape: Shape) -> dict[str, Any]:
+    """The fields that every answer about one shape has."""
+    return {
+        "verifier": answer.request.named.label,
+        "vocab_size": shape.vocab_size,
+        "scheme": shape.scheme.as_dict(),
+        "zeros": shape.zeros,
+        "verdict": answer.verdict,
+        "seconds": round(answer.seconds, 3),
+        "processes": answer.processes,
+        "versions": versions(),
+    }
 
 
 def try_points(request: Request, size: int) -> LargerVocabulary | None:
@@ -152,13 +151,10 @@ def run_proof(
     certificate: the file for it. machines: for the steps. store: for the result of every step.
     """
     subject, shape = request.subject_and_shape()
-    trees = request.trees(shape)
-    _announce(shape, trees)
-    start, label = time.perf_counter(), request.named.label
-    steps = trees + len(list(places(shape)))
-    executor = StepExecutor(request, machines, Store(None) if store is None else store)
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(executor):
-        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
+    trees, label = request.trees(shape), request.named.label
+    start, executor = time.perf_counter(), _executor(request, machines, store)
+    with _working(label, shape, trees, trees + len(list(places(shape))), [executor]) as step_done:
+        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), step_done, executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         _write_certificate(certificate, certificate_of(proof, request.theorem_fields))
@@ -177,19 +173,10 @@ def relate_two(
     """The relation between two verifiers; as `run_proof`. Raises `TooLarge` where a step ends after so many seconds."""
     requests = request, replace(request, named=other)
     (one, shape), (two, _) = (each.subject_and_shape() for each in requests)
-    trees = request.trees(shape)
-    _announce(shape, trees)
+    trees, label = request.trees(shape), f"{request.named.label} {kind} {other.label}"
     start = time.perf_counter()
-    label = f"{request.named.label} {kind} {other.label}"
-    first, second = (StepExecutor(each, machines, Store(None) if store is None else store) for each in requests)
-    steps = 2 * trees + len(shape.contexts)
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(first, second):
-
-        def step_done(_: object) -> None:
-            tick(1)
-            if time.perf_counter() - start > seconds:
-                raise TooLarge(f"{label}, {shape}: stopped after {seconds:.0f} s; try it by itself")
-
+    first, second = (_executor(each, machines, store) for each in requests)
+    with _working(label, shape, trees, 2 * trees + len(shape.contexts), [first, second], seconds) as step_done:
         explorer = Explorer(RecordingOracle(shape.ring))
         relation = relate(kind, one, two, shape, explorer, step_done, (first, second))
     if certificate is not None and relation.proved:
@@ -203,21 +190,35 @@ def _write_certificate(path: str, fields: dict[str, Any]) -> None:
     write_whole(path, json.dumps(fields, indent=1) + "\n")
 
 
-def _announce(shape: Shape, trees: int) -> None:
-    """Warn where the set of possible draft trees depends on q: then the proof has to find a cell for every such set."""
+def _executor(request: Request, machines: Machines, store: Store | None) -> StepExecutor:
+    return StepExecutor(request, machines, Store(None) if store is None else store)
+
+
+@contextmanager
+def _working(
+    label: str, shape: Shape, trees: int, steps: int, executors: Sequence[StepExecutor], most: float = inf
+) -> Iterator[Callable[[object], None]]:
+    """A bar of the steps; yields what is called after each, which raises `TooLarge` after so many seconds.
+
+    Warns where the set of possible draft trees depends on q, since the proof has to find a cell for every such set, and
+    blames the store where stored steps were used and something failed.
+    """
     sets, points = tree_sets(shape, trees)
     if sets > 1:
         remark(
             f"{shape.scheme} has {sets} sets of possible draft trees at {points} random points; the "
             "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
         )
-
-
-@contextmanager
-def _blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
-    """Raise an error about the store instead where stored steps were used and something failed."""
+    start = time.perf_counter()
     try:
-        yield
+        with named_errors(label), bar(f"{label}, {shape}", steps) as tick:
+
+            def step_done(_: object) -> None:
+                tick(1)
+                if time.perf_counter() - start > most:
+                    raise TooLarge(f"{label}, {shape}: stopped after {most:.0f} s; try it by itself")
+
+            yield step_done
     except DraftproofError:
         raise
     except Exception as error:

@@ -76,7 +76,7 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees:
     request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code, max_trees)
     other = None if kind == LOSSLESS else _verifier(fields, "other", code)
     proof = any_vocabulary.run(request, kind, other, records=True)
-    valid = proof.proved and any_vocabulary.certificate(proof) == fields
+    valid = proof.proved and any_vocabulary.certificate_for(proof) == fields
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     counts = [f"{count:,} {what}" for what, count in checker.counts.items()]
     claim = f"{request.named.label}: {proof.claim}"
