@@ -26,7 +26,7 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunctio
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
-from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.symbolic import AS_IT_IS, ArgumentCoins, NotFollowed, Session, Settings, intercepted
 from draftproof.simulator.symbolic.decide.region import Region
 from draftproof.simulator.symbolic.decide.session import Draw
@@ -34,51 +34,36 @@ from draftproof.simulator.symbolic.loading.reach import sorts
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
 from draftproof.simulator.symbolic.where import SAMPLE, caller
+from draftproof.simulator.user_code import NodeView
 
 
-@dataclass(frozen=True)
-class Presentation:
-    """How a draft tree is shown to a function.
+def rows_from(instance: Instance, *names: str) -> Callable[[DraftNode], tuple[Vector, Vector]]:
+    """Gives `p` and `q` of a node: those of an instance for "target" and "draft" among the names, else its own."""
 
-    grouped: equal children stand side by side instead of in draft order. Paths drawn independently may come in any
-    order, so a lossless verifier stays lossless; where a wrong one becomes lossless, that is a hint at its bug. raw:
-    rows in place of those of the nodes, for a function that processes rows itself.
-    """
+    def rows(node: DraftNode) -> tuple[Vector, Vector]:
+        target = instance.target.row(node.context) if "target" in names else node.target
+        drafts = "draft" in names and node.children
+        return target, instance.draft.row(node.context) if drafts else node.draft
 
-    grouped: bool = False
-    raw: Instance | None = None
-
-    def of(self, root: DraftNode) -> DraftNode:
-        """The tree as it is shown."""
-        return root if self == Presentation() else _ShownNode(root, self)
+    return rows
 
 
-class _ShownNode:
-    """A node with other rows or another order of its children."""
+class _Grouped(NodeView):
+    """A node whose equal children stand side by side, in place of their draft order."""
 
-    def __init__(self, node: DraftNode, how: Presentation) -> None:
-        self._node = node
-        self._how = how
-        self.context: Context = node.context
-        self.children = tuple(sorted(node.children, key=node.children.index)) if how.grouped else node.children
-        self.target: Vector = how.raw.target.row(node.context) if how.raw else node.target
-        self.draft: Vector = how.raw.draft.row(node.context) if how.raw and node.children else node.draft
+    __slots__ = ()
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.children = tuple(sorted(self.children, key=self.children.index))
 
     @property
     def laws(self) -> tuple[Vector, ...]:
         """See `DraftNode.laws`."""
-        if self._how.raw:
-            return (self.draft,) * len(self.children)
-        given, drafted = self._node.laws, self._node.children
-        places = sorted(range(len(drafted)), key=lambda place: drafted.index(drafted[place]))
-        return tuple(given[place] for place in places) if self._how.grouped else given
-
-    def child(self, token: int) -> DraftNode:
-        """The node after a drafted token."""
-        return _ShownNode(self._node.child(token), self._how)
+        drafted, laws = self._node.children, super().laws
+        return tuple(laws[place] for place in sorted(range(len(drafted)), key=lambda at: drafted.index(drafted[at])))
 
 
-_PLAIN = Presentation()
 _STATELESS = "it must be a function of its arguments and its random numbers, without state"
 #: All that a function can reach is compared around so many first calls.
 WATCHED = 50
@@ -133,8 +118,11 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    settings: under which it is followed. ends: the token that ends a text, where there is one. typed: the text of
-    arguments as they were given on the command line. notes: how the function was loaded.
+    settings: under which it is followed. ends: the token that ends a text, where there is one. raw: rows in place of
+    those of the nodes, for a function that processes rows itself. grouped: whether equal children are shown side by
+    side instead of in draft order: paths drawn independently may come in any order, so a lossless verifier stays
+    lossless; where a wrong one becomes lossless, that is a hint at its bug. typed: the text of arguments as they were
+    given on the command line. notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
@@ -146,7 +134,8 @@ class Audited:
     batched: bool = False
     settings: Settings = AS_IT_IS
     ends: int | None = None
-    presentation: Presentation = _PLAIN
+    raw: Instance | None = None
+    grouped: bool = False
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     log: Log = field(default_factory=Log, compare=False)
@@ -179,13 +168,22 @@ class Audited:
         """A card that declares nothing."""
         return Card(self.name, self.name, None, needs=None, single_path=not self.interface.multi_path)
 
+    def _shown(self, root: DraftNode) -> DraftNode:
+        """The root as the function gets it."""
+        if self.raw is None and not self.grouped:
+            return root
+        kind = _Grouped if self.grouped else NodeView
+        if self.raw is not None:
+            return kind(root, rows_from(self.raw, "target", "draft"))
+        return kind(root, lambda node: (node.target, node.draft), lambda law: law)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         [verdict] = self.verify_all((root,), coin)
         return verdict
 
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; errors name the line of the function."""
-        nodes = tuple(self.presentation.of(root) for root in roots)
+        nodes = tuple(map(self._shown, roots))
         self.log.calls += 1
         if self.log.calls == 1:
             self._first_call(nodes)
@@ -330,7 +328,7 @@ class Audited:
 
         seed: determines all numbers but those of generators that the function seeds by itself.
         """
-        shown = [self.presentation.of(root) for root in roots]
+        shown = list(map(self._shown, roots))
         real = RealCoins(seed)
         with real.of_modules():
             outcomes = [self._outcome((root,), real, real.coin) for root in shown]
@@ -374,7 +372,7 @@ def _further_inside(region: Region, point: Mapping[int, float]) -> dict[int, flo
     """
     moved, at_bound = {}, False
     for variable, number in point.items():
-        bounds = [as_float(bound) for bound in region.interval_of(variable)]
+        bounds = [as_float(bound) for bound in region.interval(variable)]
         at_bound |= any(0 < bound < 1 and abs(number - bound) <= HALF_ROUNDING * bound for bound in bounds)
         moved[variable] = ldexp(floor(ldexp(number + (sum(bounds) / 2 - number) / 16, 24)), -24)
     return moved if at_bound else {}

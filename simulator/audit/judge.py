@@ -314,8 +314,7 @@ class Audit:
         if self.processing.is_identity:
             return self.audited
         raw = instance.converted(self._arithmetic, scheme.depth)
-        shown = replace(self.audited.presentation, raw=raw)
-        return replace(self.audited, presentation=shown, ends=self._ends(instance))
+        return replace(self.audited, raw=raw, ends=self._ends(instance))
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""

@@ -50,7 +50,7 @@ def intercepted(
         stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(loading.imports_followed())
         stack.enter_context(patches.applied())
-        stack.enter_context(reach.swapped(watch, session.region.note))
+        stack.enter_context(reach.only_recording(watch, session.region.note))
         enter(session)
         stack.callback(leave)
         stack.callback(session.restore_generators)

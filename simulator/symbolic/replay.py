@@ -165,7 +165,7 @@ def _on_level(level: int, u: float, side: int) -> float:
 
 def _inside(region: Region, index: int, bits: int, part: int = 0, parts: int = 1) -> float | None:
     """A number that the generator can give, well inside the interval of a variable."""
-    low, high = map(as_float, region.interval_of(index))
+    low, high = map(as_float, region.interval(index))
     if high - low < NARROW[bits] * high:
         return None
     margin = MARGIN[bits]

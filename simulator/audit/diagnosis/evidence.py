@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from draftproof.simulator.audit.batches import VerifyAll
-from draftproof.simulator.audit.followed import Presentation
 from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.errors import DraftproofError
@@ -30,6 +29,12 @@ class Suspect:
 def law_is_that_of(words: str) -> str:
     """What is said of a law that is, number by number, that of something known."""
     return f"its law is, number by number, that of {words}"
+
+
+def first_token(finding: Finding) -> Vector:
+    """The law of the first token."""
+    law = finding.law
+    return law.correction[0][0] + law.reach[1] if law.depth else law.correction[0][0]
 
 
 def _is_law(law: BlockLaw, finding: Finding) -> bool:
@@ -100,8 +105,8 @@ class Evidence:
         return self._run(str(settings), finding, self.audit.under(settings).judge)
 
     def grouped(self, finding: Finding) -> Finding | None:
-        """A finding with paths of a common prefix side by side; see `Presentation`."""
-        shown = replace(self.audit.audited, presentation=Presentation(grouped=True))
+        """A finding with paths of a common prefix side by side; see `Audited`."""
+        shown = replace(self.audit.audited, grouped=True)
         return self._run("grouped", finding, replace(self.audit, audited=shown).judge)
 
     def without_context(self, finding: Finding) -> Finding | None:

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.audit.diagnosis.evidence import Evidence, law_is_that_of
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, first_token, law_is_that_of
 from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive, TokenWise
+from draftproof.simulator.audit.followed import rows_from
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, tabulate
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
 from draftproof.simulator.user_code import NodeView
 
@@ -43,40 +46,29 @@ class Reprocessed:
         return self.verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        return self.verifier.verify(NodeView(root, self._rows), coin)
-
-    def _rows(self, node: DraftNode) -> tuple[Vector, Vector]:
-        target = self.rows.target.row(node.context) if "target" in self.names else node.target
-        drafts = "draft" in self.names and node.children
-        return target, self.rows.draft.row(node.context) if drafts else node.draft
+        return self.verifier.verify(NodeView(root, rows_from(self.rows, *self.names)), coin)
 
 
 def has_law_of(finding: Finding, processing: Sampling, bonus: bool = False) -> bool:
     """Whether the block has the law of `p` processed like this, up to `FITTED`. bonus: only after the last draft."""
-    target = processing.instance(finding.instance).target
-    for depth, correction in enumerate(finding.law.correction):
-        as_it_is = bonus and depth < finding.law.depth
-        rows = np.array((finding.target if as_it_is else target).tables[depth], dtype=object).astype(float)
-        reach = np.array(finding.law.reach[depth], dtype=object).astype(float)
-        emitted = np.array(correction, dtype=object).astype(float)
-        if depth < finding.law.depth:
-            emitted = emitted + np.array(finding.law.reach[depth + 1], dtype=object).astype(float).reshape(
-                emitted.shape
-            )
-        if not (abs(reach[:, None] * rows - emitted) <= FITTED).all():
-            return False
-    return True
+    tables = processing.instance(finding.instance).target.tables[: finding.law.depth + 1]
+    if bonus:
+        tables = [*finding.target.tables[: finding.law.depth], tables[-1]]
+    law = BlockLaw(list(map(_floats, finding.law.correction)), FLOAT64)
+    return bool(law.max_deviation(TableProcess(list(map(_floats, tables)), "target")) <= FITTED)
+
+
+def _floats(values: Any) -> Any:
+    """An array of floats in place of exact numbers."""
+    return np.array(values, dtype=object).astype(float)
 
 
 def processings(finding: Finding, bonus: bool = False) -> Iterator[Sampling]:
     """Processings of `p` that may give the law of the first token; or of the one after all drafts."""
-    law, depth, context = finding.law, finding.law.depth if bonus else 0, 0
-    if bonus:
-        context = int(np.argmax(law.reach[depth]))
-    raw = np.array(finding.instance.target.tables[depth][context], dtype=object).astype(float)
-    emitted = np.array(law.correction[depth][context], dtype=object).astype(float)
-    if depth < law.depth:
-        emitted = emitted + np.array(law.reach[1], dtype=object).astype(float)
+    law, depth = finding.law, finding.law.depth if bonus else 0
+    context = int(np.argmax(law.reach[depth]))
+    raw = _floats(finding.instance.target.tables[depth][context])
+    emitted = _floats(law.correction[depth][context] if bonus else first_token(finding))
     for temperature in _fitted(raw, emitted):
         yield Sampling(temperature=temperature)
     for kept in range(1, len(raw)):
@@ -100,7 +92,7 @@ def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
     if not finding.law.depth:
         return
     p = [float(x) for x in finding.target.row(())]
-    q = np.array(draft, dtype=object).astype(float)
+    q = _floats(draft)
     for token, reach in enumerate(finding.law.reach[1]):
         if 0 < float(reach) < q[token] - FITTED and p[token] > 0:
             yield from _solutions(q, token, q[token] * p[token] / float(reach))
@@ -181,7 +173,7 @@ def told_otherwise(evidence: Evidence) -> str | None:
 
 def _relation(before: TableProcess, after: TableProcess) -> Sampling | None:
     """The sampling by which the second rows come from the first, if it is a common one."""
-    row, other = (np.array(each.row(()), dtype=object).astype(float) for each in (before, after))
+    row, other = (_floats(process.row(())) for process in (before, after))
     candidates = [Sampling(0), *(Sampling(top_k=kept) for kept in range(1, before.vocab_size))]
     candidates += [Sampling(top_p=mass) for mass in NUCLEI] + [Sampling(bits=bits) for bits in range(1, 9)]
     candidates += [Sampling(temperature=fit) for fit in _fitted(row, other)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law_is_that_of
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, first_token, law_is_that_of
 from draftproof.simulator.audit.diagnosis.references import (
     PLACES,
     CommonMinimum,
@@ -22,9 +22,8 @@ from draftproof.simulator.audit.diagnosis.references import (
 )
 from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import interface_named
-from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rows import RowForm
-from draftproof.simulator.protocol import Draws, Vector
+from draftproof.simulator.protocol import Draws
 from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.vectors import acceptance, residual
 
@@ -91,7 +90,11 @@ def _chosen(weights: Any, coin: Any) -> int:
 
 
 Test = Callable[[Evidence], str | None]
-_SEEDS_APART, _FETCHES_APART = Settings(seeds_apart=True), Settings(fetches_apart=True)
+
+
+def _lossless_apart(evidence: Evidence, what: str) -> bool:
+    """Whether the function is lossless where numbers are independent that are equal; what: see `Settings`."""
+    return evidence.lossless_if(partial(evidence.under, Settings(apart=what)))
 
 
 def same_law(suspects: Sequence[Suspect], deepest: bool = False) -> Test:
@@ -153,15 +156,15 @@ def multiplied(evidence: Evidence) -> str | None:
 def seeded(evidence: Evidence) -> str | None:
     """It is lossless with fresh numbers in place of those of constant seeds."""
     constants = list(evidence.audit.audited.log.constants)
-    return constants[0] if constants and evidence.lossless_if(partial(evidence.under, _SEEDS_APART)) else None
+    return constants[0] if constants and _lossless_apart(evidence, "seeds") else None
 
 
 def reused(evidence: Evidence) -> str | None:
     """It is lossless with fresh coins."""
     if not evidence.audit.audited.log.reuse:
         return None
-    for settings, words in ((_SEEDS_APART, "every generator is its own"), (_FETCHES_APART, "every coin is used once")):
-        if evidence.lossless_if(partial(evidence.under, settings)):
+    for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
+        if _lossless_apart(evidence, what):
             return f"it becomes lossless when {words}"
     return None
 
@@ -169,7 +172,7 @@ def reused(evidence: Evidence) -> str | None:
 def raced(evidence: Evidence) -> str | None:
     """It is lossless when the race has numbers of its own."""
     places = sorted(evidence.audit.audited.log.raced)
-    if not places or not evidence.lossless_if(partial(evidence.under, Settings(races_apart=True))):
+    if not places or not _lossless_apart(evidence, "races"):
         return None
     number = f"number of token {places[0]}" if len(places) == 1 else f"numbers of tokens {', '.join(map(str, places))}"
     return f"the acceptance coin equals the race {number}; it becomes lossless when the race has numbers of its own"
@@ -178,7 +181,7 @@ def raced(evidence: Evidence) -> str | None:
 def raced_twice(evidence: Evidence) -> str | None:
     """It is lossless when every race has numbers of its own."""
     places = list(evidence.audit.audited.log.raced_twice)
-    if not places or not evidence.lossless_if(partial(evidence.under, Settings(second_races_apart=True))):
+    if not places or not _lossless_apart(evidence, "second races"):
         return None
     first, second = places[0]
     again = "again" if first == second else f"again at {second}"
@@ -204,23 +207,17 @@ def declared(evidence: Evidence, greedy: bool = False) -> str | None:
         return None
     place = finding.at_depth(0)
     assert place is not None
-    p, drafted = evidence.finding.target.row(()), _first_token(finding)
+    p, drafted = evidence.finding.target.row(()), first_token(finding)
     if greedy is not bool(drafted[int(np.argmax(q))] >= 1 - finding.tolerance):
         return None
     kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
     expected = kept + (1 - kept.sum()) * residual(p, q)
-    if not (abs(expected - _first_token(evidence.finding)).astype(float) <= evidence.finding.tolerance).all():
+    if not (abs(expected - first_token(evidence.finding)).astype(float) <= evidence.finding.tolerance).all():
         return None
     return (
         f"with p = q nothing is rejected, so that the block is the draft: token {place.token} is then drafted with "
         f"mass {float(place.found):.6g} where q gives {float(place.expected):.6g}; that draft explains the first token"
     )
-
-
-def _first_token(finding: Finding) -> Vector:
-    """The law of the first token."""
-    law = finding.law
-    return law.correction[0][0] + law.reach[1] if law.depth else law.correction[0][0]
 
 
 def context(evidence: Evidence) -> str | None:

@@ -6,6 +6,8 @@ A function that has no rule and needs floats is refused by name.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -78,24 +80,26 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    """The result of a rule; an error that numpy raises for real numbers, too, is the audited code's own."""
+    """The result of a rule."""
     out = options.get("out")
     kept = {key: value for key, value in options.items() if key != "out"}
-    try:
+    with _errors_of_numbers(name, function, arguments, kept):
         result = RULES[name](*arguments, **kept)
-    except InvalidVerifier:
-        raise
-    except (TypeError, ValueError, IndexError) as error:
-        _raise_error_of_numbers(function, arguments, kept)
-        raise refused_operation(f"numpy.{name} ({error})") from error
     return result if out is None else stored(result, out)
 
 
-def _raise_error_of_numbers(function: Any, arguments: Any, options: Any) -> None:
-    """Raise the error that numpy raises where real numbers replace the symbols."""
-    if function is not None:
-        with np.errstate(all="ignore"):
-            function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
+@contextmanager
+def _errors_of_numbers(name: str, function: Any, arguments: Any, options: Any) -> Iterator[None]:
+    """Within it an error that numpy raises for real numbers, too, is the audited code's own; others are refusals."""
+    try:
+        yield
+    except InvalidVerifier:
+        raise
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        if function is not None:
+            with np.errstate(all="ignore"):
+                function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
+        raise refused_operation(f"numpy.{name} ({error})") from error
 
 
 def _example(value: Any) -> Any:
@@ -116,14 +120,9 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """
     if name not in _MOVES and any(map(_nan_inside, (*arguments, *options.values()))):
         raise refused_operation(f"numpy.{name}, of NaN and")
-    try:
+    with _errors_of_numbers(name, function, arguments, options):
         kept = {key: _stripped(name, value) for key, value in options.items()}
         return _wrapped_all(function(*(_stripped(name, argument) for argument in arguments), **kept))
-    except InvalidVerifier:
-        raise
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        _raise_error_of_numbers(function, arguments, options)
-        raise refused_operation(f"numpy.{name} ({error})") from error
 
 
 def _nan_inside(value: Any) -> bool:
@@ -179,22 +178,9 @@ def _partition_in_place(self: SymbolicArray, kth: Any, axis: int = -1, *argument
 
 
 _METHODS = (
-    *("argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip"),
-    *(
-        "any",
-        "all",
-        "mean",
-        "dot",
-        "std",
-        "var",
-        "take",
-        "choose",
-        "compress",
-        "argpartition",
-        "round",
-        "trace",
-    ),
-)
+    "argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip", "any",
+    "all", "mean", "dot", "std", "var", "take", "choose", "compress", "argpartition", "round", "trace",
+)  # fmt: skip
 
 
 def _as_array(self: Symbol, name: str) -> Any:

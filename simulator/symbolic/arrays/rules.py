@@ -11,6 +11,7 @@ import numpy as np
 from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     accumulate,
+    along,
     argbest,
     elementwise,
     objects,
@@ -28,15 +29,16 @@ from draftproof.simulator.symbolic.where import caller, refused_operation
 
 
 def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if axis is None:
-        a, axis = objects(a).ravel(), -1
-    return rows_along(race.argsort, a, axis).astype(np.int64)
+    return rows_along(race.argsort, *_rowed(a, axis)).astype(np.int64)
 
 
 def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if axis is None:
-        a, axis = objects(a).ravel(), -1
-    return wrapped(rows_along(lambda row: [row[i] for i in race.argsort(row)], a, axis))
+    return wrapped(rows_along(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis)))
+
+
+def _rowed(a: Any, axis: int | None) -> tuple[Any, int]:
+    """An array and an axis; where there is none, all of it as one row."""
+    return (objects(a).ravel(), 0) if axis is None else (a, axis)
 
 
 def _reduction(name: str, drop: Any = None) -> Any:
@@ -84,9 +86,7 @@ def _running(name: str, drop: Any = None) -> Any:
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         _plain_only(dtype, out)
         a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
-        if axis is None:
-            a, axis = objects(a).ravel(), 0
-        return wrapped(rows_along(accumulate(name), a, axis))
+        return wrapped(rows_along(accumulate(name), *_rowed(a, axis)))
 
     return function
 
@@ -98,7 +98,7 @@ def _best(largest: bool, drop: bool = False) -> Any:
         if out is not None:
             raise refused_operation("numpy.argmax with out=")
         if drop:
-            if any(all(map(race.is_nan, row)) for row in _rows(a, axis)):
+            if np.any(along(lambda row: all(map(race.is_nan, row)), a, axis)):
                 raise ValueError("All-NaN slice encountered")
             worst = -math.inf if largest else math.inf
             a = elementwise(lambda x: worst if race.is_nan(x) else x, a)
@@ -108,11 +108,6 @@ def _best(largest: bool, drop: bool = False) -> Any:
         return np.reshape(indices, (1,) * objects(a).ndim) if axis is None else np.expand_dims(indices, axis)
 
     return function
-
-
-def _rows(a: Any, axis: int | None) -> Any:
-    array = objects(a)
-    return [array.ravel()] if axis is None else np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis])
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

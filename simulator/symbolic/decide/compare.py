@@ -235,7 +235,7 @@ def bounds(region: Any, x: Any) -> tuple[Any, Any]:
     if form is not None and form.level == 0:
         low = high = form.const
         for v, a, _ in form.terms:
-            ends = [a * end for end in region.interval(v)]
+            ends = [a * end for end in region.interval(v.index)]
             low, high = low + min(ends), high + max(ends)
         return low, high
     if form is not None and form.level == 1:

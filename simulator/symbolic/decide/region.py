@@ -167,17 +167,14 @@ class Settings:
     """Under which conditions a function is followed; each but the default is tried to find the cause of a wrong law.
 
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
-    extra branches of tiny weight, at most two in one run. fill: see `Memory`. Numbers that are independent of those
-    that they are equal to otherwise: seeds_apart, of generators with one seed; fetches_apart, of each fetch of a coin
-    that is an argument; races_apart, of a race, of coins before; second_races_apart, of a race, of races before.
+    extra branches of tiny weight, at most two in one run. fill: see `Memory`. apart: numbers that are independent of
+    those that they are equal to otherwise: "seeds", of generators with one seed; "fetches", of each fetch of a coin
+    that is an argument; "races", of a race, of coins before; "second races", of a race, of races before.
     """
 
     boundary: bool = False
     fill: int = 0
-    seeds_apart: bool = False
-    fetches_apart: bool = False
-    races_apart: bool = False
-    second_races_apart: bool = False
+    apart: str = ""
 
 
 #: The conditions under which a function is judged.
@@ -218,7 +215,7 @@ class Region:
 
     def next_argument_fetch(self) -> int | None:
         """The number of a new fetch of a coin that is an argument; None where that is another number each time."""
-        return None if self.settings.fetches_apart else self.next_fetch()
+        return None if self.settings.apart == "fetches" else self.next_fetch()
 
     def refetch(self, variable: Variable, fetch: int | None) -> Variable:
         """The same variable under the number of another fetch; a new variable for None."""
@@ -234,14 +231,10 @@ class Region:
         untouched = known.low == 0 and known.high == 1 and known.group is None and known.point is None
         return untouched and (known.largest is None or known.boundary_asked)
 
-    def interval(self, variable: Variable) -> tuple[fmpq, fmpq]:
-        """The interval in which its uniform lies."""
-        known = self._known[variable.index]
-        return (known.low, known.high) if known.point is None else (known.point, known.point)
-
-    def interval_of(self, index: int) -> tuple[fmpq, fmpq]:
+    def interval(self, index: int) -> tuple[fmpq, fmpq]:
         """The interval in which the uniform of a variable lies, by its number."""
-        return self._known[index].low, self._known[index].high
+        known = self._known[index]
+        return (known.low, known.high) if known.point is None else (known.point, known.point)
 
     def groups_of(self, indices: Iterable[int]) -> tuple[list[Group], list[int]]:
         """The groups that these variables belong to, and those that belong to none."""
@@ -253,22 +246,8 @@ class Region:
         if variable.region is not self or self.closed:
             raise refusal("a random number of an earlier call is used: the function keeps state between calls")
 
-    # Questions.
-    def compare(self, operation: str, x: Any, y: Any) -> bool:
-        """The truth of `x operation y`."""
-        return compare.compare(self, operation, x, y)
-
-    def floor(self, x: Any) -> int:
-        """The whole number below x."""
-        return compare.floor(self, x)
-
-    def bounds(self, x: Any) -> tuple[Any, Any]:
-        """A lower and an upper bound of x, infinite where none follows from its form."""
-        return compare.bounds(self, x)
-
-    def extreme(self, kind: str, members: Sequence[Any]) -> Any:
-        """The minimum or maximum ("min", "max") of numbers."""
-        return compare.extreme(self, kind, members)
+    # Questions, about symbols those of `compare`.
+    compare, floor, bounds, extreme = compare.compare, compare.floor, compare.bounds, compare.extreme
 
     def note_guard(self) -> None:
         """Note that a tiny constant, which guards against zero, is left out."""
@@ -278,6 +257,12 @@ class Region:
         """Note something that the exact law assumes, once."""
         if note not in self.notes:
             self.notes.append(note)
+
+    def note_reuse(self, what: str, first: str, place: int | None = None) -> None:
+        """Note a random number that has decided at the line `first`, and decides again; place: see `Reuse`."""
+        reuse = Reuse(what, first, caller(), place)
+        if reuse not in self.reuse:
+            self.reuse.append(reuse)
 
     def below(self, variable: Variable, threshold: fmpq, strict: bool) -> bool:
         """Whether its uniform is below a threshold (or equal, if not strict)."""
@@ -359,17 +344,15 @@ class Region:
         """A number at a place of a race: a `Reuse` where it was a coin before, another one where `Settings` say so."""
         variables = value.variables()
         index = variables[0].index
-        if index in self._raced and self.settings.second_races_apart:
+        if index in self._raced and self.settings.apart == "second races":
             return value.fetched(None)
         known = self._known[index]
         narrowed = known.group is None and known.point is None and (known.low > 0 or known.high < 1)
         if known.decided is None or not narrowed or any(v.index != index for v in variables):
             return value
-        if self.settings.races_apart:
+        if self.settings.apart == "races":
             return value.fetched(None)
-        reuse = Reuse(known.what, known.decided[0], caller(), place)
-        if reuse not in self.reuse:
-            self.reuse.append(reuse)
+        self.note_reuse(known.what, known.decided[0], place)
         return value
 
     def race_of(self, variables: Sequence[Variable]) -> None:
@@ -418,9 +401,7 @@ class Region:
         if known.decided is None:
             known.decided = now
         elif known.decided != now:
-            reuse = Reuse(known.what, known.decided[0], now[0])
-            if reuse not in self.reuse:
-                self.reuse.append(reuse)
+            self.note_reuse(known.what, known.decided[0])
 
     def _decided(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq) -> bool:
         groups = distinct(self._known[v.index].group for v, _, _ in terms)

@@ -17,7 +17,7 @@ from draftproof.simulator.generators import generator_state
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.decide.memory import Memory
-from draftproof.simulator.symbolic.decide.region import AS_IT_IS, BoundaryEvent, Region, Reuse, Settings
+from draftproof.simulator.symbolic.decide.region import AS_IT_IS, Region, Settings
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, drawn_seed, seed_words, without_seeds
@@ -83,6 +83,7 @@ class Session:
     def __init__(self, coin: Coin, settings: Settings = AS_IT_IS, boundary_coin: Coin | None = None) -> None:
         self.coin = coin
         self.region = Region(coin, settings, boundary_coin)
+        self.reuse, self.boundary_events, self.notes = self.region.reuse, self.region.events, self.region.notes
         self.settings = settings
         self.memory = Memory(settings.fill)
         self.tensors: Any = None
@@ -97,18 +98,6 @@ class Session:
         self._global: dict[str, Stream] = {}
         self._kinds: dict[Any, Any] = {}
         self._drawn: dict[tuple[str, str], int] = {}
-
-    @property
-    def reuse(self) -> list[Reuse]:
-        return self.region.reuse
-
-    @property
-    def boundary_events(self) -> list[BoundaryEvent]:
-        return self.region.events
-
-    @property
-    def notes(self) -> list[str]:
-        return self.region.notes
 
     # Generators.
     def seeded(self, library: str, *seeds: Any, key: Any = None, place: int = 0) -> Stream:
@@ -126,7 +115,7 @@ class Session:
     def derived(self, constant: bool, name: str, key: Any, place: int = 0) -> Stream:
         """The stream of a generator with a seed, constant or not."""
         constant, fetch = self._is_constant(constant), self.region.next_fetch()
-        if self.settings.seeds_apart:
+        if self.settings.apart == "seeds":
             return Stream(fetch)
         if constant:
             return Stream(fetch, name, constant=caller())
@@ -264,9 +253,7 @@ class Session:
         key = self._taken(stream, tuple(weights))
         if key in self._named:
             outcome, line = self._named[key]
-            reuse = Reuse(f"{what} number {stream.place - 1} of {stream.name}", line, caller())
-            if reuse not in self.region.reuse:
-                self.region.reuse.append(reuse)
+            self.region.note_reuse(f"{what} number {stream.place - 1} of {stream.name}", line)
             return int(outcome)
         outcome = int(self.coin.choose(list(weights)))
         self._named[key] = outcome, caller()

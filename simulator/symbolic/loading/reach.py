@@ -22,7 +22,7 @@ Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 
 @contextmanager
-def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator[None]:
+def only_recording(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator[None]:
     """Within it the functions reach only recording generators and recording functions; undone afterwards.
 
     The search goes through functions, classes, objects and modules of user code. Compiled functions are replaced by
@@ -43,7 +43,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
                 source = compiled.source_of(value)
                 if source is not None:
                     note(compiled.noted(name))
-                replacement = source or patches.ORIGINALS.get(id(value)) or _swap(value)
+                replacement = source or patches.ORIGINALS.get(id(value)) or _recording_of(value)
                 if replacement is not None:
                     undo.append((write, value))
                     write(replacement)
@@ -60,19 +60,19 @@ def _homes(functions: tuple[Any, ...]) -> set[str]:
     return {str(getattr(function, "__module__", "")).split(".")[0] for function in functions}
 
 
-def _swap(value: Any) -> Any:
-    recording = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
+def _recording_of(value: Any) -> Any:
+    recording = python_random.recording_of(value) or numpy_random.recording_of(value) or system.stub_of(value)
     if recording is None and "torch" in sys.modules:
         from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
 
-        return torch_random.swapped(value)
+        return torch_random.recording_of(value)
     return recording
 
 
 def _refuse_inside(value: Any, name: str) -> None:
     for item in value.values() if isinstance(value, dict) else value:
         unfollowed.assert_followed(item, name)
-        if not isinstance(item, (int, float, str)) and _swap(item) is not None:
+        if not isinstance(item, (int, float, str)) and _recording_of(item) is not None:
             raise refusal(
                 f"{name} holds a {type(item).__name__} that was made before the call",
                 "keep it under a name of its own, or make it in the function",

@@ -68,28 +68,14 @@ def _first_not(x: Any, y: Any, better: bool) -> Any:
     return x if better or math.isnan(x) else y
 
 
-def floor(x: Any) -> Any:
-    """The whole number below, as a float."""
-    return float(math.floor(x)) if is_random(x) or math.isfinite(x) else x
-
-
-def ceil(x: Any) -> Any:
-    """The whole number above, as a float."""
-    return float(math.ceil(x)) if is_random(x) or math.isfinite(x) else x
-
-
-def trunc(x: Any) -> Any:
-    """The whole number towards zero, as a float."""
-    return float(math.trunc(x)) if is_random(x) or math.isfinite(x) else x
+def _rounded(whole: Callable[[Any], int]) -> Callable[[Any], Any]:
+    """A whole number, by such a function, as a float."""
+    return lambda x: float(whole(x)) if is_random(x) or math.isfinite(x) else x
 
 
 def sign(x: Any) -> Any:
     """-1, 0 or 1; NaN of NaN."""
     return x if not is_random(x) and math.isnan(x) else float(x > 0) - float(x < 0)
-
-
-def _rint(x: Any) -> Any:
-    return float(round(x)) if is_random(x) or math.isfinite(x) else x
 
 
 def _signbit(x: Any) -> bool:
@@ -122,7 +108,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": lambda x, y: x * y,
     "divide": divide,
     "power": power,
-    "floor_divide": lambda x, y: floor(divide(x, y)),
+    "floor_divide": lambda x, y: _rounded(math.floor)(divide(x, y)),
     "remainder": _remainder,
     "minimum": _extreme("minimum", lambda x, y: _first_not(x, y, x <= y)),
     "maximum": _extreme("maximum", lambda x, y: _first_not(x, y, x >= y)),
@@ -134,10 +120,10 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "absolute": abs,
     "reciprocal": lambda x: divide(1.0, x),
     "square": lambda x: x * x,
-    "floor": floor,
-    "ceil": ceil,
-    "trunc": trunc,
-    "rint": _rint,
+    "floor": _rounded(math.floor),
+    "ceil": _rounded(math.ceil),
+    "trunc": _rounded(math.trunc),
+    "rint": _rounded(round),
     "sign": sign,
 } | {name: _unary(name, getattr(np, name)) for name in ("log", "exp", "sqrt", "log1p", "expm1", "log2")}
 TESTS: dict[str, Callable[..., Any]] = {

@@ -46,13 +46,13 @@ class Seed(Symbol):
             f"{what} of {self.name}", "give it to a generator as its seed: nothing else makes random numbers of it"
         )
 
-    def _computed(self, operation: Callable[[int, int], int], other: Any, swapped: bool) -> Any:
+    def _computed(self, operation: Callable[[int, int], int], other: Any, reflected: bool) -> Any:
         number = other.value if isinstance(other, Seed) and not other.drawn else other
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             self.refuse("arithmetic")
-        if self.drawn and (operation not in (operator.add, operator.sub) or (swapped and operation is operator.sub)):
+        if self.drawn and (operation not in (operator.add, operator.sub) or (reflected and operation is operator.sub)):
             self.refuse("arithmetic")
-        value = operation(int(number), self.value) if swapped else operation(self.value, int(number))
+        value = operation(int(number), self.value) if reflected else operation(self.value, int(number))
         return Seed(self.name, value, self.drawn, computed=True)
 
     def _compare(self, operation: str, other: Any) -> Any:
@@ -75,9 +75,9 @@ _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": ope
 _ARITHMETIC = ("add", "sub", "mul", "mod", "floordiv", "xor", "and_", "or_", "lshift", "rshift")
 
 
-def _binary(name: str, swapped: bool) -> Any:
+def _binary(name: str, reflected: bool) -> Any:
     operation = getattr(operator, name)
-    return lambda self, other: self._computed(operation, other, swapped)
+    return lambda self, other: self._computed(operation, other, reflected)
 
 
 def _refused(what: str) -> Any:
@@ -94,19 +94,10 @@ for _name in ("int", "trunc", "float", "index", "hash", "complex", "format"):
     setattr(Seed, f"__{_name}__", _refused(f"use as a number ({_name})"))
 for _name in ("fetched", "as_array_element", "__copy__"):
     setattr(Seed, _name, lambda self, *others: self)
-for _name in (
-    "shift",
-    "scale",
-    "raised",
-    "log",
-    "exp",
-    "plus",
-    "times",
-    "minimum",
-    "maximum",
-    "sqrt",
-    "as_python_float",
-):
+_RANDOM = (
+    "shift", "scale", "raised", "log", "exp", "plus", "times", "minimum", "maximum", "sqrt", "as_python_float",
+)  # fmt: skip
+for _name in _RANDOM:
     setattr(Seed, _name, _refused("arithmetic"))
 
 

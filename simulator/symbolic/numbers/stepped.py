@@ -63,7 +63,7 @@ class Stepped(Symbol):
     def decided(self) -> float:
         """Its value."""
         region, grid = self.variable.region, self.grid
-        low, high = region.interval(self.variable)
+        low, high = region.interval(self.variable.index)
         first, last = bisect_right(grid.below, low) - 1, bisect_left(grid.below, high) - 1
         cell = region.choose_cell(self.variable, grid.below[first + 1 : last + 1]) if last - first <= MOST else None
         if cell is None:

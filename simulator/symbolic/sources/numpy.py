@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,20 +62,14 @@ def _uniform(s: Session, g: Stream, low: Any = 0.0, high: Any = 1.0, size: Any =
     return u * (np.asarray(high) - np.asarray(low)) + low
 
 
-def _exponential(s: Session, g: Stream, scale: Any = 1.0, size: Any = None) -> Any:
-    return _filled(_shape(size, scale), lambda: s.exponential(g, "numpy exponential")) * scale
+def _exponential(s: Session, g: Stream, scale: Any = 1.0, size: Any = None, inverse: bool = False) -> Any:
+    return _filled(_shape(size, scale), lambda: s.exponential(g, "numpy exponential", inverse)) * scale
 
 
-def _old_exponential(s: Session, g: Stream, scale: Any = 1.0, size: Any = None) -> Any:
-    return _filled(_shape(size, scale), lambda: s.exponential(g, "numpy exponential", inverse=True)) * scale
-
-
-def _old_standard_exponential(s: Session, g: Stream, size: Any = None) -> Any:
-    return _old_exponential(s, g, 1.0, size)
-
-
-def _standard_exponential(s: Session, g: Stream, size: Any = None, *rest: Any, **options: Any) -> Any:
-    return _exponential(s, g, 1.0, size)
+def _standard_exponential(
+    s: Session, g: Stream, size: Any = None, *rest: Any, inverse: bool = False, **options: Any
+) -> Any:
+    return _exponential(s, g, 1.0, size, inverse)
 
 
 def _gumbel(s: Session, g: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
@@ -183,8 +178,8 @@ _SHARED: dict[str, Callable[..., Any]] = {
 NEW = _SHARED | {"integers": _integers}
 #: Methods of `RandomState` and functions of the module.
 OLD = _SHARED | {
-    "exponential": _old_exponential,
-    "standard_exponential": _old_standard_exponential,
+    "exponential": partial(_exponential, inverse=True),
+    "standard_exponential": partial(_standard_exponential, inverse=True),
     "rand": _rand,
     "random_sample": _random,
     "ranf": _random,
@@ -346,7 +341,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     return replaced
 
 
-def swapped(value: Any) -> Any:
+def recording_of(value: Any) -> Any:
     """A recording object for a generator made before the call; None for anything else."""
     for base, recording in ((_Generator, RecordingGenerator), (_RandomState, RecordingState)):
         if isinstance(value, base) and not isinstance(value, recording):

@@ -211,7 +211,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     return replaced
 
 
-def swapped(value: Any) -> Any:
+def recording_of(value: Any) -> Any:
     """A recording object for a `random.Random` made before the call; None for anything else."""
     if not isinstance(value, _Random) or isinstance(value, (RecordingRandom, _random.SystemRandom)):
         return None

@@ -153,7 +153,7 @@ class _OfC:
         raise refusal("a function of C (ctypes) cannot be followed")
 
 
-def swapped(value: Any) -> Any:
+def stub_of(value: Any) -> Any:
     """A stub that refuses, for a library or function of ctypes; None for anything else."""
     ctypes = sys.modules.get("ctypes")
     return _OfC() if ctypes is not None and isinstance(value, (ctypes.CDLL, ctypes._CFuncPtr)) else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.symbolic.arrays.arrays import boxed
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -65,9 +66,7 @@ class Tensors:
     def values(self, value: Any) -> Any:
         """The elements of a tensor, or a number, as object array of Python numbers and symbols."""
         if not isinstance(value, self.torch.Tensor):
-            result = np.empty((), dtype=object)
-            result[()] = value
-            return result
+            return boxed(value)
         known = value.detach()
         known = known.cpu() if known.device.type != "cpu" else known
         known = known.double() if known.is_floating_point() else known
@@ -77,9 +76,7 @@ class Tensors:
             return real
         symbols = self.view(store, value)
         if real.shape == ():
-            result = np.empty((), dtype=object)
-            result[()] = real[()] if symbols[()] is None else symbols[()]
-            return result
+            return real if symbols[()] is None else boxed(symbols[()])
         missing: Any = None
         return np.where(np.equal(symbols, missing), real, symbols)
 

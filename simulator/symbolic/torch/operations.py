@@ -187,9 +187,9 @@ def _compared(values: Any, dtype: Any) -> Any:
     return elementwise(lambda x: x if is_random(x) else torch.tensor(float(x)).double().to(dtype).item(), values)
 
 
-def _sum_rule(sign: int, swapped: bool = False) -> Callable[..., Any]:
+def _sum_rule(sign: int, reflected: bool = False) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        x, y = (args[1], args[0]) if swapped else args[:2]
+        x, y = (args[1], args[0]) if reflected else args[:2]
         alpha = options.get("alpha", args[2] if len(args) > 2 else 1)
         scaled = (
             tensors.values(y) if alpha * sign == 1 else elementwise(lambda v: v * (alpha * sign), tensors.values(y))
@@ -206,11 +206,6 @@ def _div(tensors: Tensors, args: Any, options: Any) -> Any:
     if mode is not None:
         quotient = elementwise(UNARY[mode], quotient)
     return tensors.wrap(quotient, _dtype(args), _first(args).device)
-
-
-def _rsqrt(tensors: Tensors, args: Any, options: Any) -> Any:
-    result = elementwise(UNARY["reciprocal"], elementwise(UNARY["sqrt"], tensors.values(args[0])))
-    return tensors.wrap(result, args[0].dtype, args[0].device)
 
 
 def _clamp(tensors: Tensors, args: Any, options: Any) -> Any:
@@ -259,10 +254,10 @@ _RULES: dict[str, Callable[..., Any]] = {
     **REDUCTIONS,
     "add": _sum_rule(1),
     "sub": _sum_rule(-1),
-    "rsub": _sum_rule(-1, swapped=True),
+    "rsub": _sum_rule(-1, reflected=True),
     "div": _div,
     "true_divide": _div,
-    "rsqrt": _rsqrt,
+    "rsqrt": _map(lambda x: UNARY["reciprocal"](UNARY["sqrt"](x))),
     "clamp": _clamp,
     "where": _where,
     "_to_copy": _to_copy,

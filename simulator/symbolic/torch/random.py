@@ -118,7 +118,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     return replaced
 
 
-def swapped(value: Any) -> Any:
+def recording_of(value: Any) -> Any:
     """A recording generator for one made before the call; None for anything else."""
     made = recording_class()
     usual = torch_module().default_generator
@@ -313,11 +313,6 @@ def _randint(session: Session, func: Any, args: Any, options: Any) -> Any:
     return _whole_numbers(session, _new(options, size), options.get("generator"), low, high)
 
 
-def _randint_like(session: Session, func: Any, args: Any, options: Any) -> Any:
-    low, high = args[1:] if len(args) == 3 else (0, args[1])
-    return _whole_numbers(session, torch.empty_like(args[0]), options.get("generator"), low, high)
-
-
 def _random_(session: Session, func: Any, args: Any, options: Any) -> Any:
     if len(args) < 2:
         raise refusal("torch random_ without a range has too many outcomes to enumerate")
@@ -345,7 +340,7 @@ RULES: dict[str, Any] = {
     "bernoulli_": _bernoulli_,
     "multinomial": _multinomial,
     "randint": _randint,
-    "randint_like": _randint_like,
+    "randint_like": _on_new(_random_),
     "random_": _random_,
     "randperm": _randperm,
 }

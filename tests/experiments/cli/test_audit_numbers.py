@@ -108,7 +108,7 @@ def test_a_bias_is_lossless_up_to_the_tolerance(audit, name, needed):
 def test_a_number_that_float16_rounds_to_the_bound_of_a_decision_is_no_other_behaviour(audit, monkeypatch):
     def at_the_bounds(region, draws, part=0, parts=1):
         point = point_of(region, draws, part, parts)
-        lows = {variable: as_float(region.interval_of(variable)[0]) for variable in point}
+        lows = {variable: as_float(region.interval(variable)[0]) for variable in point}
         return {variable: lows[variable] + 2**-20 if lows[variable] else u for variable, u in point.items()}
 
     monkeypatch.setattr(audited, "point_of", at_the_bounds)

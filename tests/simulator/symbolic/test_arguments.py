@@ -44,7 +44,7 @@ def test_one_coin_that_decides_twice_is_reported_and_computed_exactly(follow, li
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_fresh_fetches_are_independent(follow, library):
-    found = follow(twice, coins(library), fetches_apart=True)
+    found = follow(twice, coins(library), apart="fetches")
     assert found.law[True, True] == found.law[False, True] == fmpq(1, 8)
     assert found.reuse == set()
 

@@ -235,7 +235,7 @@ def test_two_generators_with_one_seed_are_one(follow, q, make):
         (False, False, False): q(1, 4),
     }
     assert any("generator with seed 1 decides" in each for each in found.reuse)
-    independent = follow(function_with_seeds(make), seed, seeds_apart=True)
+    independent = follow(function_with_seeds(make), seed, apart="seeds")
     assert independent.law[True, True, True] == q(1, 16)
     assert independent.law[False, True, True] == q(1, 16)
     assert independent.reuse == set()

@@ -273,7 +273,7 @@ def test_two_generators_with_one_seed_are_one(follow, q):
     found = follow(function, seed)
     assert found.law == {(True, True): q(1, 4), (True, False): q(1, 4), (False, False): q(1, 2)}
     assert any("seed 1" in each for each in found.reuse)
-    assert follow(function, seed, seeds_apart=True).law[False, True] == q(1, 8)
+    assert follow(function, seed, apart="seeds").law[False, True] == q(1, 8)
 
 
 def test_seeding_the_global_generator_starts_again(law):
