@@ -178,6 +178,7 @@ class Drafting:
 
     reading: what it reads. rows: for each sequence `q` by context, at least where something was drafted. told: what
     verifiers get as `q`. passes: for each sequence how many passes it had a part in. trees: once they are drawn.
+    actions: of each sequence, where its scheme was chosen.
     """
 
     def __init__(
@@ -190,6 +191,7 @@ class Drafting:
         self.told = self.rows if told_of is None else [TreeRows(rows_of.vocab_size) for _ in texts]
         self.passes = [0] * len(texts)
         self.trees: list[DraftTree] = []
+        self.actions: list[int] = []
         self._rows_of, self._told_of, self._texts = rows_of, told_of, texts
 
     def read(self, wanted: Sequence[Sequence[Context]]) -> None:
@@ -210,13 +212,16 @@ class Drafting:
         for rows, contexts, portion in zip(to, wanted, vectors, strict=True):
             rows.known.update(zip(contexts, portion, strict=False))
 
-    def draw(self, scheme: DraftScheme, coins: Sequence[Coin]) -> None:
+    def draw(self, schemes: Sequence[DraftScheme], coins: Sequence[Coin]) -> None:
         """Draw one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
-        coins: one for each sequence. A layer that the scheme foresees is one pass. Raises what `drawing` raises.
+        schemes, coins: one for each sequence. A layer that a scheme foresees is one pass. Raises what `drawing` raises.
         """
         size = self._rows_of.vocab_size
-        drawings = [drawing(scheme, size, coin, rows.known) for coin, rows in zip(coins, self.rows, strict=True)]
+        drawings = [
+            drawing(scheme, size, coin, rows.known)
+            for scheme, coin, rows in zip(schemes, coins, self.rows, strict=True)
+        ]
         trees: dict[int, DraftTree] = {}
         while len(trees) < len(drawings):
             wanted = advance(drawings, trees)

@@ -2,25 +2,35 @@
 
 The verifier is the object that `draftproof check` proves lossless, here with a sampling coin. `Loop.step` makes one
 block for each of `B` sequences. States are immutable, so any number of runs can start from a prompt that is read once.
+
+The road of a block: `State` (caches of both models, texts) -> `Drafting` (trees of one scheme, or of one that a
+`Chooser` chooses, and the rows of the draft) -> `Reading` of the target (its rows at all nodes) -> `Block` (what the
+verifier accepts, and the correction) -> `State`, with the caches trimmed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
+from torch.nn.functional import pad
 
-from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.drafter import Drafter, Features, check_pair, drafter_of
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
+from draftproof.experiments.models.loop.choosing import BlockStart, Chooser, TokenOutput
 from draftproof.experiments.models.loop.drafting import Drafting, nodes_of
+from draftproof.experiments.models.loop.head_reading import HeadReading
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.supported import check_prompt
+from draftproof.experiments.models.loop.supported import check_prompt, check_supported
 from draftproof.experiments.models.loop.timing import Stopwatch
-from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, coin_of_each
+from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, check_vectors, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.head import Head
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.changes import Watch
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
@@ -32,12 +42,13 @@ from draftproof.simulator.verdicts.validation import check_scheme
 class Block:
     """One block: the accepted tokens and the correction.
 
-    passes: of the draft model, for this tree.
+    passes: of the draft model, for this tree. action: the position of the scheme where one was chosen.
     """
 
     accepted: Context
     correction: int
     passes: int = 0
+    action: int | None = None
 
     @property
     def depth(self) -> int:
@@ -52,41 +63,35 @@ class Block:
 
 @dataclass(frozen=True)
 class State:
-    """`B` sequences between two blocks, with the caches of both models.
-
-    waiting: for each sequence the tokens that the draft has not read yet; the target has not read the last of them.
-    texts: of each sequence. features: what the draft reads of the target before these tokens.
-    """
+    """`B` sequences between two blocks, with the caches of both models."""
 
     target: ModelCache
     draft: ModelCache
-    waiting: tuple[Context, ...]
     texts: tuple[TextSoFar, ...]
-    features: Features = ()
 
     @property
     def caches(self) -> tuple[ModelCache, ...]:
         """Of each model, the target's first."""
         return self.target, self.draft
 
+    @property
+    def waiting(self) -> list[Context]:
+        """For each sequence the tokens that the draft has not read yet; the target has not read the last of them."""
+        return [text.waiting for text in self.texts]
+
     def repeated(self, copies: int) -> State:
-        caches = self.target.repeated(copies), self.draft.repeated(copies)
-        return State(*caches, self.waiting * copies, self.texts * copies, self.features * copies)
+        return State(self.target.repeated(copies), self.draft.repeated(copies), self.texts * copies)
 
     def only(self, places: Sequence[int]) -> State:
-        waiting = tuple(self.waiting[place] for place in places)
-        features = tuple(self.features[place] for place in places) if self.features else ()
         texts = tuple(self.texts[place] for place in places)
-        return State(self.target.only(places), self.draft.only(places), waiting, texts, features)
+        return State(self.target.only(places), self.draft.only(places), texts)
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
         return cls(
             ModelCache.joined([state.target for state in states]),
             ModelCache.joined([state.draft for state in states]),
-            tuple(waiting for state in states for waiting in state.waiting),
             tuple(text for state in states for text in state.texts),
-            tuple(features for state in states for features in state.features),
         )
 
 
@@ -95,7 +100,7 @@ class Made:
     """The blocks of a step, before the caches are trimmed.
 
     before: the state before them. rows: for each sequence `p` at the root and at every drafted node; reading: the
-    target's. seen: what the draft looks at in the target's pass.
+    target's. seen: what a head looks at in the target's pass.
     """
 
     before: State
@@ -108,39 +113,44 @@ class Made:
 
 @dataclass(frozen=True)
 class Loop:
-    """A pair of models, a verifier and a draft scheme.
+    """A pair of models, a verifier and a draft scheme, or a chooser of schemes.
 
-    pair: both models, with `device` and `vocab_size`. sampling: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". watch: seconds by part. drafter, rows_of, draft_rows_of, told_rows_of, library,
-    changes: derived from the other fields.
+    sampling: temperature and the rest, for both models or for each. vectors: "numpy" or "torch".
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
     pair: Pair
     verifier: Verifier
-    scheme: DraftScheme
+    scheme: DraftScheme | Chooser
     sampling: Sampling
     vectors: str = "numpy"
-    watch: Stopwatch = field(init=False)
-    drafter: Drafter = field(init=False)
-    rows_of: RowsOf = field(init=False)
-    draft_rows_of: RowsOf = field(init=False)
-    told_rows_of: RowsOf | None = field(init=False)
-    library: bool = field(init=False)
-    changes: Watch | None = field(init=False)
 
     def __post_init__(self) -> None:
-        check_scheme(self.scheme)
-        size = self.pair.vocab_size
-        object.__setattr__(self, "watch", Stopwatch(self.pair.device))
-        object.__setattr__(self, "drafter", drafter_of(self.pair))
-        object.__setattr__(self, "rows_of", RowsOf(self.sampling.of("target"), size, self.vectors))
-        object.__setattr__(self, "draft_rows_of", RowsOf(self.sampling.of("draft"), size, self.vectors, "draft"))
-        told = RowsOf(self.sampling.of("told"), size, self.vectors, "told") if self.sampling.told_apart else None
-        object.__setattr__(self, "told_rows_of", told)
-        object.__setattr__(self, "library", is_library(self.verifier))
-        object.__setattr__(self, "changes", Watch.of(self.verifier))
+        check_vectors(self.vectors)
+        for role in (*ROLES, "told"):
+            self.sampling.of(role).assert_row_wise()
+        if not isinstance(self.scheme, Chooser):
+            check_scheme(self.scheme)
+        elif self.head is not None:
+            raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
         check_pair(self.pair)
+
+    @cached_property
+    def watch(self) -> Stopwatch:
+        """Seconds by part; where schemes are chosen also those of passes, which are within other parts."""
+        return Stopwatch(self.pair.device)
+
+    @property
+    def head(self) -> Head | None:
+        """The draft, where it is a head."""
+        return self.pair.draft if isinstance(self.pair.draft, Head) else None
+
+    @cached_property
+    def _user_code(self) -> Watch | None:
+        return Watch.of(self.verifier)
+
+    def _rows_of(self, role: str) -> RowsOf:
+        return RowsOf(self.sampling.of(role), self.pair.vocab_size, self.vectors, role)
 
     @torch.inference_mode()
     def start(self, prompt: Sequence[int], more: int | None = None, padding: Sequence[int] = ()) -> State:
@@ -160,9 +170,32 @@ class Loop:
         return self.pair.positions is None or tokens + self.scheme.depth < self.pair.positions
 
     def _started(self, prompt: Sequence[int], padding: Sequence[int]) -> State:
-        target, draft, features = self.drafter.start(prompt[:-1])
-        texts = (text_so_far(self.pair, self.sampling, prompt, padding),)
-        return State(target, draft, ((int(prompt[-1]),),), texts, features)
+        pair, before = self.pair, tuple(map(int, prompt[:-1]))
+        text = text_so_far(pair, self.sampling, prompt, padding)
+        if isinstance(self.scheme, Chooser) and before:
+            empty = ModelCache.empty(pair.device)
+            readings = [Reading(pair.model(role), empty, [before], Stopwatch()) for role in ROLES]
+            for reading in readings:
+                reading.read([[()]])
+            outputs = tuple(self._output(role, *each.output(0)) for role, each in zip(ROLES, readings, strict=True))
+            target, draft = (reading.kept([()])[0] for reading in readings)
+            return State(target, draft, (replace(text, outputs=outputs),))
+        with self._watching() as seen:
+            target = prompt_cache(pair.target, before, pair.device)
+        if self.head is None:
+            return State(target, prompt_cache(pair.draft, before, pair.device), (text,))
+        nothing = torch.zeros(1, 0, self.head.config.hidden_size, dtype=pair.dtype, device=pair.device)
+        features = pad(self.head.taken(seen[0]) if seen else nothing, (0, 0, 1, 0))  # zeros before the first token
+        draft = prompt_cache(self.head, before, pair.device, features=features[:, :-1])
+        return State(target, draft, (replace(text, features=features[0, -1:]),))
+
+    def _watching(self) -> AbstractContextManager[list[torch.Tensor]]:
+        """In the body, what a head looks at in the passes of the target; nothing for other drafts."""
+        return nullcontext([]) if self.head is None else self.head.watching()
+
+    def _output(self, role: str, hidden: torch.Tensor, logits: torch.Tensor) -> TokenOutput:
+        row = self.sampling.of(role).of_logits(logits[: self.pair.vocab_size])
+        return TokenOutput.of(hidden, row)
 
     @torch.inference_mode()
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
@@ -182,29 +215,65 @@ class Loop:
 
     def begin(self, state: State) -> Drafting:
         """The draft before it reads the trees of a block."""
-        reading = self.drafter.begin(state.draft, state.waiting, state.features)
-        return Drafting(reading, self.draft_rows_of, state.texts, self.told_rows_of)
+        reading = (
+            self._reading("draft", state.draft, state.waiting)
+            if self.head is None
+            else HeadReading(
+                self.head,
+                state.draft,
+                state.waiting,
+                [text.features for text in state.texts if text.features is not None],
+            )
+        )
+        told_of = self._rows_of("told") if self.sampling.told_apart else None
+        return Drafting(reading, self._rows_of("draft"), state.texts, told_of)
 
-    def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Drafting | None = None) -> Drafting:
-        """One tree of every sequence; begun: by `begin`, where the draft has read something of the trees already."""
-        drafting = begun or self.begin(state)
-        drafting.draw(self.scheme, coin_of_each(coin, len(state.waiting)))
+    def _reading(self, role: str, before: ModelCache, waiting: Sequence[Context]) -> Reading:
+        watch = self.watch if isinstance(self.scheme, Chooser) else None
+        return Reading(self.pair.model(role), before, waiting, watch)
+
+    def drafted(self, state: State, coin: Coin | Sequence[Coin]) -> Drafting:
+        """One tree of every sequence."""
+        coins = coin_of_each(coin, len(state.texts))
+        with self.watch.part("draft"):
+            drafting = self.begin(state)
+            if isinstance(self.scheme, Chooser):
+                drafting.read([[()] for _ in coins])
+        schemes = self._schemes(state, drafting)
+        with self.watch.part("draft"):
+            drafting.draw(schemes, coins)
         return drafting
+
+    def _schemes(self, state: State, drafting: Drafting) -> list[DraftScheme]:
+        """That of every sequence, and in `drafting` its position where it is chosen."""
+        if not isinstance(self.scheme, Chooser):
+            return [self.scheme] * len(state.texts)
+        with self.watch.part("choose"):
+            for sequence, text in enumerate(state.texts):
+                drafting.actions.append(self.scheme.position(self._block_start(text, drafting, sequence)))
+            return [self.scheme.actions[action] for action in drafting.actions]
+
+    def _block_start(self, text: TextSoFar, drafting: Drafting, sequence: int) -> BlockStart:
+        assert isinstance(self.scheme, Chooser)
+        reading, (target_before, draft_before) = drafting.reading, text.outputs
+        if draft_before is None and text.unread > 1:
+            draft_before = self._output("draft", *reading.output(sequence, back=1))
+        root = TokenOutput.of(reading.output(sequence)[0], drafting.rows[sequence].row(()))
+        return BlockStart(text.tokens, root, target_before, draft_before, self.scheme.times)
 
     def read(self, state: State, drafted: Drafting) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
-        reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
-        contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
-        vectors = self.rows_of.vectors(self.rows_of.rows(reading.read(contexts), contexts, state.texts))
+        reading = self._reading("target", state.target, [tokens[-1:] for tokens in state.waiting])
+        contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafted.trees], self._rows_of("target")
+        vectors = rows_of.vectors(rows_of.rows(reading.read(contexts), contexts, state.texts))
         known = [dict(zip(nodes, rows, strict=False)) for nodes, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(self.pair.vocab_size, rows) for rows in known], reading
 
-    def made(self, state: State, coin: Coin | Sequence[Coin], begun: Drafting | None = None) -> Made:
-        """Draft, read and verify, without trimming the caches; begun: as in `drafted`."""
-        coins = coin_of_each(coin, len(state.waiting))
-        with self.watch.part("draft"):
-            drafted = self.drafted(state, coins, begun)
-        with self.watch.part("target"), self.drafter.watching() as seen:
+    def made(self, state: State, coin: Coin | Sequence[Coin]) -> Made:
+        """Draft, read and verify, without trimming the caches."""
+        coins = coin_of_each(coin, len(state.texts))
+        drafted = self.drafted(state, coins)
+        with self.watch.part("target"), self._watching() as seen:
             rows, reading = self.read(state, drafted)
         with self.watch.part("verify"):
             blocks = [self._verify(drafted, sequence, p, coins[sequence]) for sequence, p in enumerate(rows)]
@@ -213,18 +282,46 @@ class Loop:
     def after(self, made: Made) -> State:
         """The state after the block: both caches hold the text and the accepted path, not the correction."""
         with self.watch.part("cache"):
-            accepted = [block.accepted for block in made.blocks]
-            draft, unread = made.drafted.reading.kept(accepted)
-            waiting = tuple((*tokens, block.correction) for tokens, block in zip(unread, made.blocks, strict=True))
-            texts = tuple(text.after(block.tokens) for text, block in zip(made.before.texts, made.blocks, strict=True))
-            features = self.drafter.features_after(made.drafted.reading, made.reading, made.seen, accepted)
-            return State(made.reading.kept(accepted)[0], draft, waiting, texts, features)
+            accepted, drafting = [block.accepted for block in made.blocks], made.drafted.reading
+            draft, unread = drafting.kept(accepted)
+            texts = [
+                text.after(block.tokens, len(tokens) + 1)
+                for text, tokens, block in zip(made.before.texts, unread, made.blocks, strict=True)
+            ]
+            if isinstance(drafting, HeadReading) and self.head is not None:
+                read = self.head.taken(made.seen[0])
+                features = drafting.features_after(
+                    [made.reading.along(read, sequence, context) for sequence, context in enumerate(accepted)]
+                )
+                texts = [replace(text, features=own) for text, own in zip(texts, features, strict=True)]
+            elif isinstance(self.scheme, Chooser):
+                sides = (made.reading, made.rows), (drafting, made.drafted.rows)
+                texts = [
+                    replace(text, outputs=tuple(_output_at(*side, sequence, accepted[sequence]) for side in sides))
+                    for sequence, text in enumerate(texts)
+                ]
+            return State(made.reading.kept(accepted)[0], draft, tuple(texts))
 
     def _verify(self, drafted: Drafting, sequence: int, rows: TreeRows, coin: Coin) -> Block:
         root = drafted.trees[sequence].root(rows, drafted.told[sequence])
-        verdict = guarded(self.verifier, root, self.library, self.changes)(coin)
+        verdict = guarded(self.verifier, root, is_library(self.verifier), self._user_code)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
-        return Block(tuple(map(int, verdict.accepted)), int(verdict.correction), drafted.passes[sequence])
+        accepted, action = tuple(map(int, verdict.accepted)), drafted.actions[sequence] if drafted.actions else None
+        return Block(accepted, int(verdict.correction), drafted.passes[sequence], action)
+
+
+def _output_at(reading: Reading, rows: Sequence[TreeRows], sequence: int, context: Context) -> TokenOutput | None:
+    """What a model has computed at this node of a tree; None where it has not read the node."""
+    if context not in reading.path_slots[sequence]:
+        return None
+    return TokenOutput.of(reading.output(sequence, context)[0], rows[sequence].row(context))
+
+
+def check_pair(pair: Pair) -> None:
+    """Raise `InvalidInput` for a pair with a model that tree attention would not work with; heads are made for it."""
+    check_supported(pair.target, "the target")
+    if not isinstance(pair.draft, Head):
+        check_supported(pair.draft, "the draft")
 
 
 def text_so_far(pair: Pair, sampling: Sampling, prompt: Sequence[int], padding: Sequence[int] = ()) -> TextSoFar:

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache, forward
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.hidden import features_of
 from draftproof.simulator.protocol import Context
 
 
@@ -25,10 +27,14 @@ class Reading:
     the slots before this reading; it has only contexts that were read.
     """
 
-    def __init__(self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]], watch: Stopwatch | None = None
+    ) -> None:
+        """watch: where given, passes are timed, and hidden states and logits of all tokens kept for `output`."""
         self.cache = before
         self.path_slots: list[dict[Context, list[int]]] = [{} for _ in waiting]
-        self._model, self._before, self._waiting = model, before, waiting
+        self._model, self._before, self._waiting, self._watch = model, before, waiting, watch
+        self._outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
         """One pass over these contexts, for each sequence parents before children, none that was read before.
@@ -72,8 +78,27 @@ class Reading:
         self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         """The logits of one pass over the tokens of these rows."""
-        logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
+        if self._watch is None:
+            logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
+            return logits
+        with self._watch.part("passes"), features_of(self._model) as hidden:
+            logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
+        self._outputs.append((hidden[0], logits))
         return logits
+
+    def output(self, sequence: int, context: Context = (), back: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """The hidden state that the output layer reads, shape `(H,)`, and the logits, at a context that was read.
+
+        back: so many tokens before its last one.
+        """
+        slot = self.path_slots[sequence][context][-1 - back]
+        hidden, logits = (torch.cat(parts, 1)[sequence, slot] for parts in zip(*self._outputs, strict=True))
+        return hidden, logits
+
+    def along(self, values: torch.Tensor, sequence: int, context: Context) -> torch.Tensor:
+        """The values at the root and at each token of a context; values: of one pass, shape `(B, n, ..)`."""
+        path_slots = self.path_slots[sequence]
+        return values[sequence, [path_slots[context[:depth]][-1] for depth in range(len(context) + 1)]]
 
     def _place(self, row: Row, sequence: int, context: Context) -> None:
         """Add a context to the row of its sequence; the root adds all waiting tokens."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.models.loop.choosing import TokenOutput
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.masks import Masks
@@ -39,13 +40,27 @@ class TreeRows:
 
 @dataclass(frozen=True)
 class TextSoFar:
-    """A text with its prompt. masks: of each model that has some, by role, as they stand behind it."""
+    """A text with its prompt, between two blocks.
+
+    masks: of each model that has some, by role, as they stand behind it. unread: how many of its last tokens the draft
+    has not read yet. features: the target's before these tokens, shape `(unread, H)`, where the draft is a head.
+    outputs: what target and draft computed at the token before the last, where schemes are chosen.
+    """
 
     tokens: Context
     masks: Mapping[str, Masks] = field(default_factory=dict)
+    unread: int = 1
+    features: torch.Tensor | None = None
+    outputs: tuple[TokenOutput | None, ...] = (None, None)
 
-    def after(self, tokens: Context) -> TextSoFar:
-        return TextSoFar(self.tokens + tokens, {role: masks.after(tokens) for role, masks in self.masks.items()})
+    @property
+    def waiting(self) -> Context:
+        """The tokens that the draft has not read yet."""
+        return self.tokens[len(self.tokens) - self.unread :]
+
+    def after(self, tokens: Context, unread: int = 1) -> TextSoFar:
+        masks = {role: masks.after(tokens) for role, masks in self.masks.items()}
+        return TextSoFar(self.tokens + tokens, masks, unread)
 
 
 @dataclass(frozen=True)
@@ -54,17 +69,12 @@ class RowsOf:
 
     sampling: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
     kind: "numpy" (on the host) or "torch" (where the models are). role: of the model.
-    Raises `InvalidInput` for another kind, and for a sampling whose rows depend on others.
     """
 
     sampling: Sampling
     vocab_size: int
     kind: str = "numpy"
     role: str = "target"
-
-    def __post_init__(self) -> None:
-        check_vectors(self.kind)
-        self.sampling.assert_row_wise()
 
     def rows(
         self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]] = (), texts: Sequence[TextSoFar] = ()

@@ -22,8 +22,8 @@ from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
-from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.generation import plain_text
+from draftproof.experiments.models.loop.loop import check_pair
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by

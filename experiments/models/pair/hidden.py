@@ -1,4 +1,4 @@
-"""What passes of a model see and compute: masks, recorded hidden states and logits.
+"""What passes of a model see and compute: masks and recorded hidden states.
 
 The features of a model are the hidden states that its output layer reads, one at every token.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from draftproof.simulator.errors import InvalidInput
@@ -90,65 +88,3 @@ def shifted(features: torch.Tensor) -> torch.Tensor:
     from torch.nn.functional import pad
 
     return pad(features[:, :-1], (0, 0, 1, 0))
-
-
-@dataclass(frozen=True)
-class TokenState:
-    """A model at one token: the hidden state that its output layer reads, `(H,)`, and the logits, `(V,)`."""
-
-    hidden: torch.Tensor
-    logits: torch.Tensor
-
-
-class Passes:
-    """Hidden states and logits of one model since the last `forget`, in the order in which tokens were read.
-
-    seconds: of all passes since the beginning.
-    """
-
-    def __init__(self, now: Callable[[], float] = perf_counter) -> None:
-        self.hidden: list[torch.Tensor] = []
-        self.logits: list[torch.Tensor] = []
-        self.seconds, self._now, self._began = 0.0, now, 0.0
-
-    def begins(self) -> None:
-        self._began = self._now()
-
-    def ends(self, logits: torch.Tensor) -> None:
-        self.seconds += self._now() - self._began
-        self.logits.append(logits.detach())
-
-    def forget(self) -> None:
-        self.hidden.clear()
-        self.logits.clear()
-
-    def at(self, place: int, sequence: int = 0) -> TokenState:
-        """The state at token number `place` since the last `forget`; negative numbers count from the last token."""
-        if place < 0:
-            place += sum(part.shape[1] for part in self.hidden)
-        for hidden, logits in zip(self.hidden, self.logits, strict=True):
-            if place < hidden.shape[1]:
-                return TokenState(hidden[sequence, place], logits[sequence, place])
-            place -= hidden.shape[1]
-        raise IndexError(place)
-
-
-@contextmanager
-def watched(model: Any, now: Callable[[], float] = perf_counter) -> Iterator[Passes]:
-    """Records the passes that the model makes in the body; raises `InvalidInput` for a model without an output layer.
-
-    now: the clock for their seconds.
-    """
-    passes, head = Passes(now), model.get_output_embeddings()
-    if head is None:
-        raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
-    hooks = [
-        head.register_forward_pre_hook(lambda _, given: passes.hidden.append(given[0].detach())),
-        model.register_forward_pre_hook(lambda *_: passes.begins()),
-        model.register_forward_hook(lambda _, __, output: passes.ends(output.logits)),
-    ]
-    try:
-        yield passes
-    finally:
-        for hook in hooks:
-            hook.remove()

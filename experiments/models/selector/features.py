@@ -7,14 +7,14 @@ known before the target's pass. A text of one token has no previous token; its i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.models.pair.hidden import TokenState, watched
+from draftproof.experiments.models.loop.choosing import BlockStart, TokenOutput
+from draftproof.experiments.models.pair.hidden import features_of
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known
@@ -27,55 +27,18 @@ SCALARS = (
 )
 
 
-@dataclass(frozen=True)
-class TokenOutput:
-    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
-
-    hidden: torch.Tensor
-    row: Any
-
-    @classmethod
-    def of(cls, state: TokenState, sampling: Sampling, vocab_size: int) -> TokenOutput:
-        """From hidden state and logits; sampling: the sampling of this model."""
-        return cls(state.hidden, sampling.of_logits(state.logits[:vocab_size]).cpu().numpy())
-
-
-@dataclass(frozen=True)
-class BlockStart:
-    """What is known before one block. context: all tokens so far; the last one is the root.
-
-    target_before, draft_before: of the token before the root; None in a text of one token. times: of a draft pass over
-    one token and of a target pass without drafts.
-    """
-
-    context: Context
-    draft_root: TokenOutput
-    target_before: TokenOutput | None
-    draft_before: TokenOutput | None
-    times: tuple[float, float]
-
-    @property
-    def known(self) -> Known:
-        """What a policy of one's own is told."""
-        p, q = (None if output is None else output.row for output in (self.target_before, self.draft_before))
-        return Known(self.context, self.draft_root.row, p, q, *self.times)
-
-    def network_input(self, sampling: Sampling, widths: tuple[int, int]) -> Any:
-        """The hidden states before the root, that at the root, and the numbers, in float32.
-
-        widths: `H_p` and `H_q`. The result has shape `(H_p + 2 H_q + S,)`.
-        """
-        outputs = (self.target_before, self.draft_before, self.draft_root)
-        hidden = [
-            np.zeros(width, np.float32) if output is None else output.hidden.float().cpu().numpy()
-            for output, width in zip(outputs, (*widths, widths[1]), strict=True)
-        ]
-        return np.concatenate([*hidden, np.array(numbers(self.known, sampling), np.float32)])
-
-
 def network_inputs(starts: Sequence[BlockStart], sampling: Sampling, widths: tuple[int, int]) -> torch.Tensor:
-    """The inputs before `n` blocks, shape `(n, H_p + 2 H_q + S)`."""
-    return torch.tensor(np.stack([start.network_input(sampling, widths) for start in starts]))
+    """The inputs before `n` blocks, float32, shape `(n, H_p + 2 H_q + S)`.
+
+    Each is the hidden states of both models before the root, that of the draft at the root, and the numbers.
+    widths: `H_p` and `H_q`.
+    """
+    inputs = []
+    for start in starts:
+        outputs = zip((start.target_before, start.draft_before, start.draft_root), (*widths, widths[1]), strict=True)
+        parts = [torch.zeros(width) if output is None else output.hidden.float().cpu() for output, width in outputs]
+        inputs.append(torch.cat([*parts, torch.tensor(numbers(start.known, sampling), dtype=torch.float32)]))
+    return torch.stack(inputs)
 
 
 def numbers(known: Known, sampling: Sampling) -> list[float]:
@@ -91,11 +54,10 @@ def _of_rows(known: Known) -> list[float]:
         masses = root[root > 0]
         return [float(-(masses * np.log(masses)).sum()) + 0.0, *[0.0] * 5]
     rows = np.array([root, _floats(known.target_before), _floats(known.draft_before)])
-    no_zeros = bool(rows.all())
-    logs = np.log(rows if no_zeros else np.maximum(rows, LEAST))
+    logs = np.log(np.maximum(rows, LEAST))
     own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
     p, q = rows[1], rows[2]
-    divergences = [_divergence(own[1], p, q, logs[2], no_zeros), _divergence(own[2], q, p, logs[1], no_zeros)]
+    divergences = [_divergence(own[1], p, q, logs[2]), _divergence(own[2], q, p, logs[1])]
     return [*(0.0 - minus_entropy for minus_entropy in own), *divergences, float(abs(p - q).sum())]
 
 
@@ -107,9 +69,9 @@ def _floats(row: Vector) -> Any:
 FAR, LEAST = 50.0, 5e-324
 
 
-def _divergence(own: float, p: Any, q: Any, logs: Any, no_zeros: bool) -> float:
-    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q; no_zeros: whether no entry is 0."""
-    if not no_zeros and (p[q == 0] > 0).any():
+def _divergence(own: float, p: Any, q: Any, logs: Any) -> float:
+    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q."""
+    if (p[q == 0] > 0).any():
         return FAR
     return min(max(own - float(p.dot(logs)), 0.0), FAR)
 
@@ -128,22 +90,18 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
 @torch.inference_mode()
 def block_starts(pair: Pair, contexts: Sequence[Context], sampling: Sampling, times: TimeModel) -> list[BlockStart]:
     """What is known after each context, from one plain pass of each model over it."""
-    return [_block_start(pair, context, sampling, times) for context in contexts]
 
+    def outputs(role: str, tokens: Context) -> list[TokenOutput]:
+        """At every token."""
+        model = pair.model(role)
+        with features_of(model) as seen:
+            logits = model(torch.tensor([tokens], device=pair.device), use_cache=False).logits
+        rows = sampling.of(role).of_logits(logits[0, :, : pair.vocab_size])
+        return [TokenOutput.of(*each) for each in zip(seen[0][0], rows, strict=True)]
 
-def _block_start(pair: Pair, context: Context, sampling: Sampling, times: TimeModel) -> BlockStart:
-    def output(role: str, state: TokenState) -> TokenOutput:
-        return TokenOutput.of(state, sampling.of(role), pair.vocab_size)
-
-    tokens, several = torch.tensor([list(context)], device=pair.device), len(context) > 1
-    with watched(pair.target) as target, watched(pair.draft) as draft:
-        if several:
-            pair.target(tokens[:, :-1], use_cache=False)
-        pair.draft(tokens, use_cache=False)
-        return BlockStart(
-            context,
-            output("draft", draft.at(-1)),
-            output("target", target.at(-1)) if several else None,
-            output("draft", draft.at(-2)) if several else None,
-            pass_times(times),
-        )
+    starts = []
+    for context in contexts:
+        draft, target = outputs("draft", context), outputs("target", context[:-1]) if context[:-1] else [None]
+        before = draft[-2] if len(context) > 1 else None
+        starts.append(BlockStart(context, draft[-1], target[-1], before, pass_times(times)))
+    return starts

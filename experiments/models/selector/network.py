@@ -1,18 +1,13 @@
-"""The network of appendix E of 2602.16994, and the same network as plain arrays for the loop.
+"""The network of appendix E of 2602.16994.
 
 Each hidden state goes through its own linear map to 128 numbers and layer norm; they are joined with the standardised
 numbers; then come hidden layers of 512 and 32 with GELU and dropout, and a softmax policy `pi` over the actions. `n`
 blocks, `A` actions, `D = H_p + 2 H_q + S` entries of an input.
-
-In the loop `NumpyNetwork` computes it for one block in a third of the time: it uses few functions, since the first call
-of each after a pass of a model is slow.
 """
 
 from typing import Any
 
-import numpy as np
 import torch
-from scipy.special import erf
 from torch import nn
 
 from draftproof.experiments.models.selector.features import SCALARS
@@ -64,49 +59,3 @@ class SelectorNetwork(nn.Module):
         """The most probable action for each input, shape `(n,)`."""
         self.eval()
         return self(inputs).argmax(1).numpy()
-
-
-_ROOT = np.float32(0.5**0.5)
-_HALF, _ONE = np.float32(0.5), np.float32(1.0)
-
-
-class NumpyNetwork:
-    """A copy of a network in numpy arrays; computes `SelectorNetwork.forward` up to rounding."""
-
-    def __init__(self, network: SelectorNetwork) -> None:
-        self.widths = network.widths
-        self._maps = [[*_arrays(pair[0]), *_arrays(pair[1])] for pair in network.maps]  # type: ignore[index]
-        self._tiny = network.maps[0][1].eps  # type: ignore[index]
-        self._layers = [_arrays(layer) for layer in network.layers if isinstance(layer, nn.Linear)]
-        self._mean, self._scale = network.mean.numpy(), network.scale.numpy()
-        self._ends = np.cumsum(network.parts)[:-1]
-
-    def logits(self, network_input: Any) -> Any:
-        """The logits of `pi` before one block, shape `(A,)`, for an input of shape `(D,)`."""
-        *hidden, numbers = np.split(network_input, self._ends)
-        parts = []
-        for (weight, bias, gain, shift), state in zip(self._maps, hidden, strict=True):
-            mapped = weight.dot(state)
-            mapped += bias
-            mapped -= mapped.sum() / PROJECTED
-            mapped *= np.float32((float(mapped.dot(mapped)) / PROJECTED + self._tiny) ** -0.5)
-            mapped *= gain
-            mapped += shift
-            parts.append(mapped)
-        values: Any = np.concatenate([*parts, (numbers - self._mean) / self._scale])
-        for number, (weight, bias) in enumerate(self._layers):
-            values = weight.dot(_gelu(values) if number else values)
-            values += bias
-        return values
-
-
-def _gelu(x: Any) -> Any:
-    values = erf(x * _ROOT)
-    values += _ONE
-    values *= x
-    values *= _HALF
-    return values
-
-
-def _arrays(layer: Any) -> list[Any]:
-    return [values.detach().cpu().numpy() for values in (layer.weight, layer.bias)]

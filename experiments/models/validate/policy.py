@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -27,13 +27,15 @@ from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import POLICY_BUDGET, expected
+from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
+from draftproof.experiments.models.loop.loop import Block, Loop
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
-from draftproof.experiments.models.selector.chooser import Chooser, PolicyBlock, by_function, by_network, deciding
-from draftproof.experiments.models.selector.features import hidden_widths
+from draftproof.experiments.models.selector.chooser import by_function, by_network
+from draftproof.experiments.models.selector.features import hidden_widths, pass_times
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
 from draftproof.experiments.shared.output import write_json
@@ -41,10 +43,28 @@ from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin
+from draftproof.simulator.protocol import Coin, Context
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.options import PairOptions, ShapeOptions
+
+
+#: Maps what is known before a block to the position of an action.
+Position: TypeAlias = Callable[[BlockStart], int]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A block of a policy. context: the tokens before it."""
+
+    context: Context
+    block: Block
+
+    @property
+    def action(self) -> int:
+        """The position of its action."""
+        assert self.block.action is not None
+        return self.block.action
 
 
 @dataclass(frozen=True)
@@ -54,32 +74,30 @@ class PolicyRun:
     setting: Setting
     named: NamedVerifier
     actions: tuple[Delayed, ...]
-    chooser: Chooser
+    chooser: Position
     times: TimeModel
     base: int | None = None
 
-    def texts(self, chooser: Chooser, blocks: int, coin: Coin) -> tuple[list[PolicyBlock], Turn]:
+    def texts(self, position: Position, blocks: int, coin: Coin) -> tuple[list[Decision], Turn]:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
-        setting, decisions = self.setting, list[PolicyBlock]()
-        verifier = self.named.verifier
-        with deciding(
-            setting.pair, verifier, self.actions, chooser, setting.sampling, self.times, setting.vectors
-        ) as loop:
-            started = loop.now()
-            for root in setting.roots:
-                standing = loop.start(root)
-                for number in range(blocks):
-                    if number and not loop.fits(len(standing.context)):
-                        standing = loop.start(root)
-                    decision, standing = loop.step(standing, coin)
-                    decisions.append(decision)
-            seconds = loop.now() - started - loop.seconds["prompt"]
-        return decisions, Turn(
-            sum(decision.block.depth + 1 for decision in decisions), len(decisions), seconds, loop.seconds
-        )
+        setting, decisions = self.setting, list[Decision]()
+        chooser = Chooser(self.actions, position, pass_times(self.times))
+        loop = Loop(setting.pair, self.named.verifier, chooser, setting.sampling, setting.vectors)
+        started = loop.watch.now()
+        for root in setting.roots:
+            state = loop.start(root)
+            for number in range(blocks):
+                if number and not loop.fits(len(state.texts[0].tokens)):
+                    state = loop.start(root)
+                context = state.texts[0].tokens
+                (block,), state = loop.step(state, coin)
+                decisions.append(Decision(context, block))
+        seconds = loop.watch.now() - started - loop.watch.seconds["prompt"]
+        tokens = sum(len(decision.block.tokens) for decision in decisions)
+        return decisions, Turn(tokens, len(decisions), seconds, loop.watch.seconds)
 
 
-def predicted_and_measured(run: PolicyRun, decisions: Sequence[PolicyBlock]) -> dict[str, Any]:
+def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
     predictions, setting = [], run.setting
     with bar("predictions", len(decisions)) as tick:
@@ -118,15 +136,13 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[PolicyBlock]) -> 
 ROUNDS, FEWEST = 6, 4
 
 
-def timed(
-    run: PolicyRun, blocks: int, coin: Coin, predicted: float, decisions: Sequence[PolicyBlock]
-) -> dict[str, Any]:
+def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, decisions: Sequence[Decision]) -> dict[str, Any]:
     """blocks: after each root. predicted: tokens a block. decisions: of the policy, for the shares of its shapes."""
 
-    def candidate(chooser: Chooser, blocks: int) -> Callable[[int], Turn]:
+    def candidate(chooser: Position, blocks: int) -> Callable[[int], Turn]:
         return lambda _: run.texts(chooser, blocks, coin)[1]
 
-    def always(action: int) -> Chooser:
+    def always(action: int) -> Position:
         return lambda _: action
 
     counts = Counter(decision.action for decision in decisions)
@@ -157,7 +173,7 @@ def timed(
     }
 
 
-def _by_part(run: PolicyRun, policy: Turn, predicted: float, decisions: Sequence[PolicyBlock]) -> dict[str, Any]:
+def _by_part(run: PolicyRun, policy: Turn, predicted: float, decisions: Sequence[Decision]) -> dict[str, Any]:
     """Where the seconds of a block of the policy go, and what passes that are repeated alone say."""
     parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
     context = sum(len(decision.context) for decision in decisions) // len(decisions)

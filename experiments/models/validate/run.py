@@ -20,8 +20,7 @@ from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
-from draftproof.experiments.models.loop.drafter import check_pair
-from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.loop import Loop, check_pair
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, measured_verifiers

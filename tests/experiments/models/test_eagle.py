@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from draftproof import generate_with, make_draft
 from draftproof.experiments.cli import program
-from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.expect.tables import continued_rows
+from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.head_reading import HeadReading
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -23,7 +23,6 @@ from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.selector.chooser import deciding
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec, SpecBlock
@@ -247,12 +246,8 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
             make_draft(spec, pair.target)
     with pytest.raises(InvalidInput, match="the head is for width 32 and 3 tokens, the target has 32 and 8"):
         pair.draft.of(random_pair(vocab=8).target)
-    times = TimeModel({1: 1.0}, {0: 1.0}, open_ended=False)
-    with (
-        pytest.raises(InvalidInput, match="a head reads the target's features"),
-        deciding(pair, make("block"), [Delayed(1, 0, 1)], lambda view: 0, Sampling(), times),
-    ):
-        pass
+    with pytest.raises(InvalidInput, match="a head reads the target's features"):
+        Loop(pair, make("block"), Chooser((Delayed(1, 0, 1),), lambda start: 0, (1.0, 1.0)), Sampling())
 
 
 def test_the_rows_of_training_are_those_of_trees(pair: Pair) -> None:

@@ -73,7 +73,7 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("verifier", "scheme", "vectors", "asked", "warp"),
+    ("verifier", "scheme", "vectors", "asked", "sampling"),
     [
         ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Sampling(top_p=0.8)),
         pytest.param(

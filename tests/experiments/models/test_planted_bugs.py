@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import ModelCache, Preallocated
+from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
@@ -31,36 +31,6 @@ def keeping_the_first_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 def keeping_what_the_neighbour_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = ModelCache.kept
     monkeypatch.setattr(ModelCache, "kept", lambda self, slots, places: kept(self, slots, [*places[1:], places[0]]))
-
-
-def keeping_the_first_slots_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where slots are moved within a cache, none is."""
-    kept = ModelCache._kept_in_place
-    monkeypatch.setattr(
-        ModelCache, "_kept_in_place", lambda self, room, slots, index, *more: kept(self, room, slots, None, *more)
-    )
-
-
-def writing_one_slot_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the last token that is held, with the slot behind the new ones left as it was."""
-    cache = Preallocated.cache
-
-    def early(self: Preallocated) -> Any:
-        made = cache(self)
-        for layer in made.layers:
-            own = layer.update
-
-            def update(keys: Any, values: Any, *_: Any, own: Any = own, layer: Any = layer, **__: Any) -> Any:
-                found = own(keys, values)
-                for states, new in zip(layer.space, (keys, values), strict=True):
-                    end = found[0].shape[2]
-                    states[:, :, end - new.shape[2] - 1 : end - 1] = new
-                return found
-
-            layer.update = update
-        return made
-
-    monkeypatch.setattr(Preallocated, "cache", early)
 
 
 def seeing_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,15 +81,16 @@ def rows_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
 def reading_only_the_last_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Reading.__init__
     monkeypatch.setattr(
-        Reading, "__init__", lambda self, model, before, waiting: made(self, model, before, [w[-1:] for w in waiting])
+        Reading,
+        "__init__",
+        lambda self, model, before, waiting, *more: made(self, model, before, [w[-1:] for w in waiting], *more),
     )
 
 
 BUGS = [
-    keeping_the_first_slots, keeping_the_first_slots_in_place, keeping_what_the_neighbour_keeps,
-    writing_one_slot_too_early, seeing_siblings, seeing_what_the_neighbour_sees, seeing_empty_slots,
-    counting_slots_as_positions, forgetting_what_waited, rows_of_the_neighbour, rows_by_place,
-    reading_only_the_last_that_waits,
+    keeping_the_first_slots, keeping_what_the_neighbour_keeps, seeing_siblings,
+    seeing_what_the_neighbour_sees, seeing_empty_slots, counting_slots_as_positions, forgetting_what_waited,
+    rows_of_the_neighbour, rows_by_place, reading_only_the_last_that_waits,
 ]  # fmt: skip
 
 

@@ -13,12 +13,13 @@ import torch
 
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
-from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
 from draftproof.experiments.models.selector import file
-from draftproof.experiments.models.selector.chooser import deciding
-from draftproof.experiments.models.selector.features import BlockStart, block_starts, network_inputs
-from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
+from draftproof.experiments.models.selector.features import block_starts, pass_times
+from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
@@ -47,17 +48,16 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
         told.append(start)
         return (sum(start.context) + len(told)) % len(ACTIONS)
 
-    sampling, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
-    with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, sampling, TIMES) as loop:
-        standing = loop.start(prompt, 100)
-        for _ in range(24):
-            decided, standing = loop.step(standing, coin)
-            made.append(decided)
-        assert loop.seconds["choose"] > 0
-    assert {each.action for each in made} == set(range(len(ACTIONS)))
-    for start, expected in zip(
-        told, block_starts(exact_pair, [each.context for each in made], sampling, TIMES), strict=True
-    ):
+    sampling, coin, contexts, actions = Sampling(0.8, None, 0.95), coin_for("numpy", 0), [], set()
+    loop = Loop(exact_pair, make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)), sampling)
+    state = loop.start(prompt, 100)
+    for _ in range(24):
+        contexts.append(state.texts[0].tokens)
+        (block,), state = loop.step(state, coin)
+        actions.add(block.action)
+    assert loop.watch.seconds["choose"] > 0
+    assert actions == set(range(len(ACTIONS)))
+    for start, expected in zip(told, block_starts(exact_pair, contexts, sampling, TIMES), strict=True):
         for name, value in asdict(expected.known).items():
             found = getattr(start.known, name)
             assert (found is None) == (value is None)
@@ -152,19 +152,28 @@ def test_what_cannot_choose_is_one_line(
     assert "no selector" in ran.err
 
 
-def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> None:
-    """Trained statistics, dropout, a number that never changes, a text of one token, rows with zeros."""
-    torch.manual_seed(2)
-    network = SelectorNetwork((32, 16), 5, dropout=0.5)
-    with torch.no_grad():
-        for values in network.parameters():
-            values.add_(torch.randn_like(values) * 0.1)
-    sampling = Sampling(0.8, None, 0.7)
-    contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
-    inputs = network_inputs(block_starts(exact_pair, contexts, sampling, TIMES), sampling, (32, 16))
-    network.standardise(inputs)
-    expected = network.eval()(inputs).detach().numpy()
-    ready = NumpyNetwork(network)
-    for network_input, logits in zip(inputs.numpy(), expected, strict=True):
-        assert ready.logits(network_input) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
-    assert abs(expected[0] - expected[2]).max() > 1e-2
+def test_every_sequence_of_a_batch_has_a_scheme_of_its_own(exact_pair: Pair) -> None:
+    """What is told and made of a text does not hang on its neighbours."""
+    told: list[BlockStart] = []
+
+    def chooser(start: BlockStart) -> int:
+        told.append(start)
+        return sum(start.context) % len(ACTIONS)
+
+    loop = Loop(exact_pair, make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)), Sampling(0.8))
+    prompts, alone, rows = [(1, 2, 3, 4), (5,), (2, 0)], [], []
+    for seed, prompt in enumerate(prompts):
+        state, coin, blocks = loop.start(prompt, 100), coin_for("numpy", seed), []
+        for _ in range(6):
+            made, state = loop.step(state, coin)
+            blocks += made
+        alone.append(blocks)
+        rows.append([start.draft_root.row for start in told])
+        told.clear()
+    state, coins = State.joined([loop.start(prompt, 100) for prompt in prompts]), coins_for("numpy", range(3))
+    for step in range(6):
+        made, state = loop.step(state, coins)
+        assert made == [blocks[step] for blocks in alone]
+        for start, own in zip(told, rows, strict=True):
+            assert start.draft_root.row == pytest.approx(own[step], abs=1e-9)
+        told.clear()

@@ -99,7 +99,7 @@ def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def mixed(self: State, places: Sequence[int]) -> State:
         kept = only(self, places)
-        return replace(kept, waiting=self.waiting[: len(places)])
+        return replace(kept, texts=self.texts[: len(places)])
 
     monkeypatch.setattr(State, "only", mixed)
 

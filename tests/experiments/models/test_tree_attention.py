@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig
 
 from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
 from draftproof.experiments.models.loop.reading import Reading
@@ -69,7 +70,7 @@ def test_places_and_masks_by_hand() -> None:
     class Silent:
         """A model that keeps what it was asked."""
 
-        dtype = torch.float32
+        dtype, config = torch.float32, LlamaConfig()
 
         def __call__(self, **asked: Any) -> Any:
             self.asked = asked
