@@ -156,11 +156,6 @@ class Expected:
         return max(float(self.variances.mean()), 0.0)
 
     @property
-    def saved(self) -> float:
-        """The share of that variance which means on trees do not have, see `on_tree`."""
-        return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
-
-    @property
     def depth_distribution(self) -> list[float]:
         """`P(tau = d)` for `d = 0..L`, averaged over the contexts; only where it is exact."""
         return [float(mass) for mass in self.depths.mean(axis=0)]
@@ -251,32 +246,20 @@ def sampled(
 
 
 def labels(
-    verifier: Verifier,
-    actions: Sequence[Delayed],
-    contexts: Contexts,
-    trees: int | None,
-    generator: np.random.Generator,
+    verifier: Verifier, actions: Sequence[Delayed], contexts: Contexts, trees: int | None, seed: int
 ) -> list[float]:
-    """`E[tau + 1]` of every action after one context.
+    """`E[tau + 1]` of every action after these contexts.
 
-    trees: None for exact laws; else the number of sampled trees. Each is a tree with branches at every depth of its
-    trunk, and all shapes are evaluated on parts of it.
+    trees: None for exact laws; else the number of sampled trees for each, drawn from the same seed.
     """
     if trees is None:
         cases = contexts.cases(deepest(actions), leaf_rows=False)
         return [predict(verifier, cases, scheme).mean for scheme in actions]
-    (context,) = contexts.contexts
-    grown, coin = RootTrees(contexts.pair, contexts.sampling, context), SamplingCoin(generator)
-    means = []
-    for _ in range(trees):
-        roots = grown.one_of_each(actions, coin)
-        means.append(
-            [
-                float(sum(reaches_on_tree(verifier, scheme, root, generator)))
-                for scheme, root in zip(actions, roots, strict=True)
-            ]
-        )
-    return [float(mean) for mean in np.mean(means, axis=0)]
+    generators = (np.random.default_rng(seed) for _ in actions)
+    return [
+        sampled(verifier, scheme, contexts, trees, generator).mean
+        for scheme, generator in zip(actions, generators, strict=True)
+    ]
 
 
 def deepest(actions: Sequence[Delayed]) -> int:

@@ -1,15 +1,12 @@
 """Draft trees after one root, drawn from rows of plain passes, each over a whole path from the first token on.
 
 No cache and no tree attention is used, so these trees are an independent reference for the loop. A row is computed
-once, and one pass gives the rows of all nodes of a path that are asked for together. All delayed trees are parts of one
-larger tree with branches at every depth of its trunk, so that one drawing serves all shapes. Each part has the law of
-its own shape; parts of one drawing are not independent.
+once, and one pass gives the rows of all nodes of a path that are asked for together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import TypeAlias
 
 import torch
 
@@ -17,13 +14,9 @@ from draftproof.experiments.models.loop.drafting import advance, drawing, nodes_
 from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
-
-#: For every trunk length the paths that leave the trunk there; the first of them is the trunk itself.
-Grown: TypeAlias = dict[int, list[Context]]
 
 
 class RootTrees:
@@ -44,11 +37,6 @@ class RootTrees:
         while len(drawn) < count:
             self._add("draft", [context for each in advance(drawings, drawn) for context in each])
         return [drawn[number] for number in range(count)]
-
-    def one_of_each(self, shapes: Sequence[Delayed], coin: Coin) -> list[DraftNode]:
-        """The root of one tree of every shape; all are parts of one larger tree."""
-        grown = self._grown(shapes, coin)
-        return self.roots([_part(grown, shape) for shape in shapes])
 
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
         """The root of each tree, after the target's rows of all nodes are computed."""
@@ -81,30 +69,6 @@ class RootTrees:
                 logits_by_context |= {inner: row for inner, row in along.items() if inner in contexts}
         return logits_by_context
 
-    def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
-        """Draw the larger tree, level by level: a long trunk, at each trunk length with all branches that shapes need.
-
-        The first branch at each length is the trunk itself, so the branches of every shape are i.i.d.
-        """
-        ends = {scheme.L1: 0 for scheme in shapes}
-        widths = dict.fromkeys(ends, 1)
-        for scheme in shapes:
-            ends[scheme.L1] = max(ends[scheme.L1], scheme.depth)
-            widths[scheme.L1] = max(widths[scheme.L1], scheme.K)
-        trunk: Context = ()
-        paths: Grown = {}
-        for depth in range(max(ends.values())):
-            paths[depth] = [trunk] * (widths.get(depth, 1) - 1)
-            growing = {length: each for length, each in paths.items() if depth < ends.get(length, 0)}
-            self._add("draft", {trunk, *(path for each in growing.values() for path in each)})
-            for length, each in growing.items():
-                paths[length] = [self._longer(path, coin) for path in each]
-            trunk = self._longer(trunk, coin)
-        return {length: [trunk, *paths.get(length, [])] for length in ends}
-
-    def _longer(self, path: Context, coin: Coin) -> Context:
-        return (*path, coin.choose(self.draft.row(path)))
-
 
 def _by_length(contexts: Iterable[Context]) -> list[list[Context]]:
     """The contexts in order, those of one length together."""
@@ -112,8 +76,3 @@ def _by_length(contexts: Iterable[Context]) -> list[list[Context]]:
     for context in sorted(contexts, key=lambda context: (len(context), context)):
         made.setdefault(len(context), []).append(context)
     return list(made.values())
-
-
-def _part(grown: Grown, scheme: Delayed) -> DraftTree:
-    paths = [path[: scheme.depth] for path in grown[scheme.L1][: scheme.K]]
-    return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])

@@ -19,6 +19,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import LABEL_BUDGET, deepest, labels
 from draftproof.experiments.models.loop.loop import check_pair
+from draftproof.experiments.models.loop.setting import seed_of
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads
@@ -197,8 +198,7 @@ def label_row(
     """The labels of one root as a row of the store. trees: None for exact labels. The key of the row is the seed."""
     started = time.perf_counter()
     key, sampling, root = where
-    generator = np.random.default_rng(int(key[:15], 16))
-    means = labels(verifier, actions, Contexts(pair, sampling, [root]), trees, generator)
+    means = labels(verifier, actions, Contexts(pair, sampling, [root]), trees, seed_of(key))
     return {"tokens": means, "seconds": round(time.perf_counter() - started, 4)}
 
 

@@ -75,7 +75,7 @@ Cell: TypeAlias = tuple[str, MeasuredVerifier, DraftScheme]
 
 
 def measure(cell: Cell, setting: Setting, contexts: Contexts, effort: Effort) -> dict[str, Any]:
-    """The row of one cell; contexts: of the setting. In the row, `saved` is that of `Expected`."""
+    """The row of one cell; contexts: of the setting."""
     started = time.perf_counter()
     key, tested, scheme = cell
     seed = seed_of(key)
@@ -100,7 +100,6 @@ def measure(cell: Cell, setting: Setting, contexts: Contexts, effort: Effort) ->
         "prediction": prediction.how,
         "predicted_error": prediction.error,
         "predicted_interval": list(prediction.interval()),
-        "saved": None if prediction.exact else prediction.saved,
         "truncated": None if prediction.exact else _on_probable_tokens(tested, scheme, contexts),
         "depths_predicted": prediction.depth_distribution if prediction.exact else None,
         "depths_measured": (np.bincount(depths.ravel(), minlength=scheme.depth + 1) / depths.size).tolist(),
