@@ -20,11 +20,10 @@ import numpy as np
 
 from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import minimum, top_tokens
-from draftproof.verifiers._branch_groups import Group
+from draftproof.verifiers._branch_groups import Group, race_classes
+from draftproof.verifiers._classes import Sorted, classes_of, number, numbers, spread
 from draftproof.verifiers._layer_sets import Sets, raced
 from draftproof.verifiers._layers import Scored, Step, portion
-from draftproof.verifiers._race_classes import race_classes
-from draftproof.verifiers._ratio_classes import Sorted, classes_of, number, numbers, spread
 
 #: Classes of a node, and how many there are in an octave (a factor of two) of `p/q'`.
 CLASSES, AN_OCTAVE = 16, 1

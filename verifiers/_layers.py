@@ -24,7 +24,7 @@ from flint import fmpq
 
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.vectors import is_tensor, positive_part
-from draftproof.verifiers._ratio_classes import CLASSES, WHOLE
+from draftproof.verifiers._classes import CLASSES, WHOLE
 
 #: Tokens of a row that are added up at a time: so few fit into the processor's cache.
 PIECE = 2**14

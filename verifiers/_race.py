@@ -4,15 +4,20 @@
 block `b`, where 0 is the best, and a whole weight `v`, 0 for a branch that is never selected. The null option takes
 part whatever is drafted, with a block and a weight of its own; if it wins, no branch is selected. The law of the
 selected branch is `r(c, j) = k_c q(j|c) E[v / (v + W); no other branch is in a better block]`, where `W` is the sum of
-the other weights in its block.
+the other weights in its block. For engines that do not enumerate trees, `race_outcomes` lists the sets of children with
+scores that a layer may have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from draftproof.simulator.vectors import power
 
 #: Largest quotient of two weights of a block, as a power of two.
 SPAN = 20
@@ -214,3 +219,60 @@ def over_segments(add: Any, parts: Any, first: Any, last: Any) -> Any:
 def gathered(values: Any, places: Any) -> Any:
     """`values[b, places[b, i]]`, shape `(B, N, ..)`; quicker than the general `take_along_axis`."""
     return values[np.arange(len(values))[:, None], places]
+
+
+#: A scored child: place of its node in the layer, token, branches through it, score.
+Child = tuple[int, int, int, Any]
+
+
+def race_outcomes(
+    race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int], kept: Sequence[Sequence[Any]]
+) -> list[tuple[Any, list[Child]]]:
+    """Every set of children with scores, with its probability.
+
+    race, draft: arrays of shape `(n, V)`, of one layer. kept: `min(1, t/r)` where `r > 0`, the same shape.
+    """
+    outcomes = []
+    pairs = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(race.weights, draft, strict=True)]
+    for block in sorted({int(race.blocks[c][j]) for c, row in enumerate(pairs) for j in row}):
+        if race.best_block([block]) < block:  # the null option is in a better block than all others
+            break
+        by_node = []
+        for c, row in enumerate(pairs):
+            here = [j for j in row if race.blocks[c][j] == block]
+            ahead = sum((draft[c][j] for j in row if race.blocks[c][j] < block), start=draft[c][0] * 0)
+            worse = 1 - ahead - sum(draft[c][j] for j in here)
+            by_node.append(list(_counts(here, [draft[c][j] for j in here], worse, branches[c])))
+        for drawn in product(*by_node):
+            children = [(c, j, count) for c, (counts, _) in enumerate(drawn) for j, count in counts]
+            if children:
+                weights = [count * int(race.weights[c][j]) for c, j, count in children]
+                total = sum(weights) + race.null_weight_in(block)
+                scored = [
+                    (c, j, count, kept[c][j] * weight / total)
+                    for (c, j, count), weight in zip(children, weights, strict=True)
+                    if kept[c][j] > 0
+                ]
+                chance = prod((mass for _, mass in drawn[1:]), start=drawn[0][1])
+                if scored and chance > 0:
+                    outcomes.append((chance, scored))
+    return outcomes
+
+
+def _counts(
+    tokens: Sequence[int], masses: Sequence[Any], worse: Any, branches: int
+) -> Iterator[tuple[list[tuple[int, int]], Any]]:
+    """How many of the branches draw each token, as (token, count) pairs, with the probability; the rest draw worse."""
+
+    def spread(place: int, left: int) -> Iterator[tuple[list[tuple[int, int]], Any]]:
+        if place == len(tokens) or left == 0:
+            if left == 0 or worse > 0:
+                yield [], power(worse, left) / factorial(left)
+            return
+        for count in range(left + 1):
+            share = power(masses[place], count) / factorial(count)
+            for others, chance in spread(place + 1, left - count):
+                yield ([(tokens[place], count), *others] if count else others), share * chance
+
+    for counts, chance in spread(0, branches):
+        yield counts, chance * factorial(branches)

@@ -37,8 +37,8 @@ import numpy as np
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import layers, minimum, residual, times
+from draftproof.verifiers._classes import OneDraft, Sorted, by_classes, classes_of, one_class, table
 from draftproof.verifiers._programs import check_numbers
-from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class, table
 
 #: Scores have probabilities that are multiples of one over this number.
 DENOMINATOR = 2**20
@@ -51,7 +51,7 @@ DECIMALS = 10
 
 
 @dataclass(frozen=True)
-class Scores(ClassLaw):
+class Scores(OneDraft):
     """A node with scores, and the law of the draft taken. rows: which row of `units` a class has, shape `(J,)`.
 
     units: whole numbers, shape `(n, C)`, sums `DENOMINATOR`: laws of scores, the worst cell first. edges: `(C + 1,)`.

@@ -10,7 +10,7 @@
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
 For more than 32 tokens the tournament is one of classes of like `p/q`, without programs, see
-`verifiers._class_tournament`.
+`verifiers._tournament`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
-from draftproof.verifiers._class_tournament import class_joint_law, class_rounds
-from draftproof.verifiers._paths import capped
+from draftproof.verifiers._classes import CLASSES
 from draftproof.verifiers._programs import check_numbers
-from draftproof.verifiers._ratio_classes import CLASSES, number
 from draftproof.verifiers._top_down import acceptance_rate, walk
-from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, tournament
+from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, class_joint_law, class_rounds, tournament
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def _next_token(
     solver: Callable[[Vector, Vector, int], Rounds], p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
 ) -> int:
     if in_classes(q):
-        return _solve_in_classes(p, q, drafted, coin)
+        return class_rounds(p, q, len(drafted)).next_token(p, q, drafted, coin)
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], solver(p, q, len(drafted)), strict=True):
         stays = units[winner, challenger]
@@ -95,20 +93,8 @@ def _next_token(
     return coin.choose(residual(p, law))
 
 
-def _solve_in_classes(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    rounds = class_rounds(p, q, len(drafted))
-    token = drafted[rounds.winner(drafted, coin)]
-    (rate,) = rounds.rates([token])
-    if coin.flip(capped(number(p[token]), number(q[token]) * rate)):
-        return token
-    return coin.choose(residual(p, rounds.law(q)))
-
-
-def winner_law(p: Vector, q: Vector, k: int) -> Vector:
-    """Law `r` of the winner of `k` drafts, shape `(V,)`."""
-    if in_classes(q):
-        return class_rounds(p, q, k).law(q)
-    rounds = tournament(p, q, k)
+def law_of(rounds: Rounds, q: Vector) -> Vector:
+    """Law `r` of the last winner, shape `(V,)`."""
     return rounds[-1][1] if rounds else q
 
 
@@ -123,16 +109,6 @@ def winner_of(rounds: Rounds, q: Vector, drafted: Sequence[int]) -> Vector:
     return winner
 
 
-def winner_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector, Vector]:
-    """Who wins given the drafts in their order, and who wins on average; shape `(V,)` each."""
-    if not in_classes(q):
-        return winner_of(tournament(p, q, len(drafted)), q, drafted), winner_law(p, q, len(drafted))
-    rounds, winner = class_rounds(p, q, len(drafted)), q * 0
-    for token, chance in rounds.chances(drafted).items():
-        winner[token] = winner[token] + chance
-    return winner, rounds.law(q)
-
-
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     if in_classes(q):
         return class_joint_law(p, q, k)
@@ -141,12 +117,13 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     hit = diagonal * q  # row y: a draft that equals y
     miss = q - hit
     states = [miss, hit]  # by the number of drafts equal to y: row y is the law of the winner
-    for units, _ in tournament(p, q, k):
+    rounds = tournament(p, q, k)
+    for units, _ in rounds:
         weights = as_type_of(units, q)
         missed = [_meet(weights, state, miss) for state in states]
         equal = [_meet(weights, state, hit) for state in states]
         states = [missed[0], *(a + b for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
-    law = winner_law(p, q, k)
+    law = law_of(rounds, q)
     lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
     rest = residual(p, law)
     return layers([(state * diagonal).sum(-1) * (1 - lost) + rest * (state * lost).sum(-1) for state in states])
@@ -158,7 +135,10 @@ def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    winner, law = winner_and_law(p, q, drafted)
+    if in_classes(q):
+        return class_rounds(p, q, len(drafted)).branch(p, q, drafted)
+    rounds = tournament(p, q, len(drafted))
+    winner, law = winner_of(rounds, q, drafted), law_of(rounds, q)
     nothing = law <= 0  # as in `acceptance`
     passed = winner * (p - positive_part(p - law) + nothing * (p > 0)) / (law + nothing)
     return passed + (1 - passed.sum()) * residual(p, law)

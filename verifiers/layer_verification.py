@@ -27,13 +27,13 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.vectors import minimum, one_hot, positive_part
+from draftproof.verifiers._classes import WHOLE, OneDraft, number
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._paths import capped
 from draftproof.verifiers._programs import memoised
-from draftproof.verifiers._ratio_classes import WHOLE, number
-from draftproof.verifiers._set_flow import can_list_sets, transport
-from draftproof.verifiers.khisti import winner_and_law
-from draftproof.verifiers.optimal_transport import accepted, mean_accepted, one_step
+from draftproof.verifiers._tournament import class_rounds, tournament
+from draftproof.verifiers.khisti import in_classes, law_of, winner_of
+from draftproof.verifiers.optimal_transport import can_list_sets, one_step, transport
 
 
 class Returned(NamedTuple):
@@ -170,7 +170,10 @@ def _specinfer(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Retu
 
 @memoised
 def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    winner, law = winner_and_law(target_mass, q, drafted)
+    if in_classes(q):
+        return _by_classes(class_rounds(target_mass, q, len(drafted)), target_mass, q, drafted)
+    rounds = tournament(target_mass, q, len(drafted))
+    winner, law = winner_of(rounds, q, drafted), law_of(rounds, q)
     mean = minimum(target_mass, law)
     return _known(winner * mean / (law + (law <= 0)), mean, drafted)
 
@@ -178,8 +181,7 @@ def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returne
 @memoised
 def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     if not can_list_sets([q], (len(drafted),)):
-        scores = one_step(target_mass, q, len(drafted))
-        return Returned(accepted(scores, target_mass, q, drafted), partial(mean_accepted, scores, target_mass, q))
+        return _by_classes(one_step(target_mass, q, len(drafted)), target_mass, q, drafted)
     masses, flow, _ = transport(target_mass, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))
     mean = target_mass * 0
@@ -187,6 +189,10 @@ def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...])
         for token, mass in sent.items():
             mean[token] = mean[token] + mass
     return Returned({token: mass / masses[drafts] for token, mass in flow[drafts].items()}, mean.__getitem__)
+
+
+def _by_classes(rule: OneDraft, target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+    return Returned(rule.accepted(target_mass, q, drafted), partial(rule.mean_accepted, target_mass, q))
 
 
 def _known(given: Vector, mean: Vector, drafted: tuple[int, ...]) -> Returned:

@@ -14,13 +14,17 @@ Where the sets are too many to list, i.i.d. drafts get scores instead, which nee
 the draft taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It
 is accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`. Drafts with laws of
 their own are one layer of `layer_transport`.
+
+counts: how many drafts have each of `n` laws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
+from functools import reduce
+from math import comb, prod
+from operator import or_
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
@@ -30,18 +34,16 @@ from draftproof.simulator.vectors import (
     entries,
     joined,
     layers,
-    minimum,
     one_hot,
     residual,
     stacked,
     stacked_layers,
 )
 from draftproof.verifiers._branch_groups import groups_of
+from draftproof.verifiers._classes import WHOLE
 from draftproof.verifiers._layers import Scored
-from draftproof.verifiers._paths import capped
-from draftproof.verifiers._ratio_classes import WHOLE, numbers
+from draftproof.verifiers._programs import check_numbers, memoised
 from draftproof.verifiers._scores import Scores, joint_law, scored
-from draftproof.verifiers._set_flow import can_list_sets, set_masses, transport
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers.layer_transport import LayerTransport
 
@@ -97,7 +99,9 @@ def _next_token(p: Vector, node: DraftNode, drafted: tuple[int, ...], coin: Coin
     groups = groups_of(node)
     laws, counts = [group.law for group in groups], tuple(len(group.drafted) for group in groups)
     if not can_list_sets(laws, counts):
-        return _solve_layer(node, coin) if len(groups) > 1 else _solve_scored(p, laws[0], drafted, coin)
+        if len(groups) > 1:
+            return _solve_layer(node, coin)
+        return one_step(p, laws[0], len(drafted)).next_token(p, laws[0], drafted, coin)
     masses, flow, rest = transport(p, joined(laws), counts)
     drafts = tuple(sorted(set(drafted)))
     sent = flow[drafts]
@@ -105,14 +109,6 @@ def _next_token(p: Vector, node: DraftNode, drafted: tuple[int, ...], coin: Coin
     rejected = missing if missing > 0 and max(rest) > 0 else 0  # rounding may leave one side of nothing
     choice = coin.choose([*sent.values(), rejected])
     return list(sent)[choice] if choice < len(sent) else coin.choose(rest)
-
-
-def _solve_scored(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    scores = one_step(p, q, len(drafted))
-    taken = drafted[coin.choose(scores.chances(drafted))]
-    if coin.flip(kept(scores, p, q, [taken])[0]):
-        return taken
-    return coin.choose(residual(p, scores.law(q)))
 
 
 def _solve_layer(node: DraftNode, coin: Coin) -> int:
@@ -127,12 +123,6 @@ def _solve_layer(node: DraftNode, coin: Coin) -> int:
 def one_step(p: Vector, q: Vector, k: int) -> Scores:
     """The scores of a node with `k` drafts; the sum of p may be less than 1."""
     return scored(p, q, (*[0] * (k - 1), 1))
-
-
-def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[Any]:
-    """`min(1, p/r)` of drafted tokens."""
-    laws = [mass * rho for mass, rho in zip(numbers(q, tokens), scores.rates(tokens), strict=True)]
-    return [capped(target, law) for target, law in zip(numbers(p, tokens), laws, strict=True)]
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:
@@ -175,7 +165,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     if not can_list_sets([q], (len(drafted),)):
-        return _branch_scored(p, q, drafted)
+        return one_step(p, q, len(drafted)).branch(p, q, drafted)
     masses, flow, rest = transport(p, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))
     law = p * 0
@@ -188,21 +178,89 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     return law
 
 
-def _branch_scored(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    scores, given = one_step(p, q, len(drafted)), p * 0
-    for token, chance in accepted(scores, p, q, drafted).items():
-        given[token] = given[token] + chance
-    return given + (1 - given.sum()) * residual(p, mean_accepted(scores, p, q, WHOLE))
+Set = tuple[int, ...]
+
+#: Memory of one set, with its mass and its flow, in floats.
+NUMBERS_A_SET = 100
+#: More sets than four drafts from twelve tokens make are not listed.
+MOST_LISTED_SETS = sum(comb(12, n) for n in range(1, 5))
 
 
-def accepted(scores: Scores, p: Vector, q: Vector, drafted: Sequence[int]) -> dict[int, Any]:
-    """The probability that each drafted token is accepted, given the drafts."""
-    given: dict[int, Any] = {}
-    for token, chance, rate in zip(drafted, scores.chances(drafted), kept(scores, p, q, drafted), strict=True):
-        given[token] = given.get(token, 0) + chance * rate
-    return given
+def can_list_sets(laws: Sequence[Vector], counts: tuple[int, ...]) -> bool:
+    """Whether the sets of drafts are few enough to be listed; a row that carries gradients needs the list."""
+    return getattr(laws[0], "requires_grad", False) or _sets(laws, counts) <= MOST_LISTED_SETS
 
 
-def mean_accepted(scores: Scores, p: Vector, q: Vector, part: slice) -> Vector:
-    """That on average, `min(p, r)`; a part of the row."""
-    return minimum(p[part], scores.law(q, part))
+def _sets(laws: Sequence[Vector], counts: tuple[int, ...]) -> int:
+    """How many different sets the drafts may make, at most."""
+    drafted = [law > 0 for law in laws]
+    by_law = prod(_up_to(int(tokens.sum()), k) for tokens, k in zip(drafted, counts, strict=True))
+    return by_law if len(laws) == 1 else min(by_law, _up_to(int(reduce(or_, drafted).sum()), sum(counts)))
+
+
+def _up_to(tokens: int, k: int) -> int:
+    """The sets of at most `k` of so many tokens."""
+    return sum(comb(tokens, n) for n in range(1, min(k, tokens) + 1))
+
+
+@memoised
+def transport(
+    p: Vector, laws: Vector, counts: tuple[int, ...]
+) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
+    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`.
+
+    laws: one after the other, shape `(n V,)`.
+    """
+    rest, rows = entries(p), list(laws.reshape(len(counts), -1))
+    check_numbers(f"the flow from sets of {sum(counts)} drafts", float(_sets(rows, counts)) * NUMBERS_A_SET, laws)
+    masses = set_masses([entries(row) for row, k in zip(rows, counts, strict=True) for _ in range(k)])
+    left = dict(masses)
+    flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}
+    for drafts in masses:  # small sets first: they have the least choice
+        while left[drafts] > 0 and (path := _augmenting(drafts, flow, rest)) is not None:
+            _push(path, flow, left, rest)
+    return masses, flow, rest
+
+
+def set_masses(laws: Sequence[list[Any]]) -> dict[Set, Any]:
+    """The probability that draws, one from each law, give exactly this set of tokens; smallest sets first."""
+    masses: dict[Set, Any] = {(): 1}
+    for q in laws:
+        grown: dict[Set, Any] = {}
+        for drafts, mass in masses.items():
+            for token, chance in enumerate(q):
+                if chance > 0:
+                    larger = drafts if token in drafts else tuple(sorted((*drafts, token)))
+                    grown[larger] = grown.get(larger, 0) + mass * chance
+        masses = grown
+    return dict(sorted(masses.items(), key=lambda item: (len(item[0]), item[0])))
+
+
+def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) -> list[tuple[Set, int]] | None:
+    """A shortest augmenting path of (set, token) steps that ends at a token with mass left."""
+    chains = [[(start, token)] for token in start]
+    seen = set(start)
+    for chain in chains:  # grows while it is walked: breadth first
+        token = chain[-1][1]
+        if rest[token] > 0:
+            return chain
+        for drafts, sent in flow.items():
+            if sent.get(token, 0) > 0:
+                for other in drafts:
+                    if other not in seen:
+                        seen.add(other)
+                        chains.append([*chain, (drafts, other)])
+    return None
+
+
+def _push(path: list[tuple[Set, int]], flow: dict[Set, dict[int, Any]], left: dict[Set, Any], rest: list[Any]) -> None:
+    """Send as much as fits along the path: each later set sends less to the token before it and more to its own."""
+    start, end = path[0][0], path[-1][1]
+    taken = [(drafts, token) for (drafts, _), (_, token) in zip(path[1:], path, strict=False)]
+    amount = min(left[start], rest[end], *(flow[drafts][token] for drafts, token in taken))
+    for drafts, token in taken:
+        flow[drafts][token] = flow[drafts][token] - amount  # not in place: an entry may be a view of its row
+    for drafts, token in path:
+        flow[drafts][token] = flow[drafts].get(token, 0) + amount
+    left[start] = left[start] - amount
+    rest[end] = rest[end] - amount

@@ -8,7 +8,7 @@ from typing import Any
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import one_hot, positive_part, residual, residuals, sums, top_tokens
 from draftproof.verifiers._tournament import play, tournament
-from draftproof.verifiers.khisti import winner_law
+from draftproof.verifiers.khisti import law_of
 from draftproof.verifiers.spectr import acceptance_and_residual
 
 
@@ -48,7 +48,7 @@ def spectr(p: Vector, q: Vector, k: int) -> Any:
 
 def khisti(p: Vector, q: Vector, k: int) -> Any:
     """The winner of the tournament is accepted, or a draw from the residual equals one of the drafts."""
-    law = winner_law(p, q, k)
+    law = law_of(tournament(p, q, k), q)
     rate = (p - positive_part(p - law)).sum()
     rejection = positive_part(law - p) / (law + (law <= 0))  # its probability, by winner
     for token in range(len(p)):

@@ -20,10 +20,8 @@ from draftproof.simulator.laws.structured.arrays import keep_freed_memory
 from draftproof.simulator.protocol import DraftNode, DraftScheme
 from draftproof.simulator.vectors import mass_below
 from draftproof.verifiers import STANDALONE, make
-from draftproof.verifiers._branch_groups import Group, groups_of
-from draftproof.verifiers._equalised import by_rounds, equalised
-from draftproof.verifiers._newton import newton_weights
-from draftproof.verifiers._race_classes import race_classes
+from draftproof.verifiers._branch_groups import Group, groups_of, race_classes
+from draftproof.verifiers._equalised import by_rounds, equalised, newton_weights
 from tests.benchmarks.conftest import least
 from tests.benchmarks.trees import NAMES, coin_of, drafted_tree, nodes_of, scheme_for, tensors
 

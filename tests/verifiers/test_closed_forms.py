@@ -17,8 +17,9 @@ from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency,
 from draftproof.simulator.structures import branch_of
 from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
 from draftproof.verifiers import STANDALONE, make
-from draftproof.verifiers._set_flow import set_masses
-from draftproof.verifiers.khisti import winner_law
+from draftproof.verifiers._tournament import tournament
+from draftproof.verifiers.khisti import law_of
+from draftproof.verifiers.optimal_transport import set_masses
 from tests.quick import quick
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "gls"]
@@ -118,7 +119,7 @@ def test_the_lower_bound_of_khisti_is_one(k):
     for size in (2, 3):
         for instance in one_step(size, k, 6):
             p, q = instance.target.row(()), instance.draft.row(())
-            bound = sum(min(a, b) for a, b in zip(p, winner_law(p, q, k), strict=True))
+            bound = sum(min(a, b) for a, b in zip(p, law_of(tournament(p, q, k), q), strict=True))
             rate = make("khisti").acceptance_rate(p, q, k)
             assert bound <= rate
             strict += bound < rate

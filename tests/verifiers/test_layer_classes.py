@@ -11,10 +11,9 @@ from draftproof.simulator import Delayed, TableProcess, block_law, check
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._layer_classes import _mean
+from draftproof.verifiers._classes import WHOLE, ClassLaw, by_classes
 from draftproof.verifiers._layers import Scored, total_mean
-from draftproof.verifiers._ratio_classes import WHOLE, ClassLaw, by_classes
-from draftproof.verifiers.layer_transport import LayerTransport
+from draftproof.verifiers.layer_transport import LayerTransport, _class_mean
 from tests.quick import quick
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2))
@@ -114,5 +113,5 @@ def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
     scored = Scored(SimpleNamespace(target=rows[0]), 0.4)
     laws = [(rows[1], ClassLaw(node, rho))]
     wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
-    assert np.allclose(np.asarray(_mean(scored, laws, WHOLE)), wanted, rtol=0, atol=ROUNDING)
-    assert total_mean(partial(_mean, scored, laws), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
+    assert np.allclose(np.asarray(_class_mean(scored, laws, WHOLE)), wanted, rtol=0, atol=ROUNDING)
+    assert total_mean(partial(_class_mean, scored, laws), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)

@@ -9,9 +9,9 @@ import pytest
 from draftproof.simulator import Delayed, check
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import make
+from draftproof.verifiers._classes import by_classes
 from draftproof.verifiers._equalised import by_rounds, equal_blocks, equalised
 from draftproof.verifiers._race import Race, exact_law, race_law
-from draftproof.verifiers._ratio_classes import by_classes
 from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
 from draftproof.verifiers.layer_verification import RULES
 from tests.quick import quick

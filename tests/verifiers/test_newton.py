@@ -5,9 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from draftproof.verifiers import _newton
-from draftproof.verifiers._equalised import _with_null_option, by_rounds, equal_blocks, equalised
-from draftproof.verifiers._newton import newton_weights
+from draftproof.verifiers import _equalised
+from draftproof.verifiers._equalised import _with_null_option, by_rounds, equal_blocks, equalised, newton_weights
 from draftproof.verifiers._race import race_law
 
 BRANCHES = [(4,), (1, 1, 1), (1, 3), (2, 2)]
@@ -43,5 +42,5 @@ def test_rounds_take_over_where_it_fails_and_where_there_are_too_many_pairs(monk
     assert not (ours == rounds).all()
     for name in ("MOST", "NEAR"):
         with monkeypatch.context() as patch:
-            patch.setattr(_newton, name, 0)
+            patch.setattr(_equalised, name, 0)
             assert (newton_weights(chain, branches) == rounds).all()

@@ -19,7 +19,7 @@ from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
-from draftproof.verifiers import _set_flow, make
+from draftproof.verifiers import make, optimal_transport
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._remaining import Remaining
 from tests.quick import quick
@@ -65,7 +65,7 @@ def test_optimal_transport_of_drafts_with_laws_of_their_own(shape: tuple[int, ..
             assert found.max_deviation == 0
             assert found.block_efficiency == 1 + as_python(optimum)
             with monkeypatch.context() as patch:
-                patch.setattr(_set_flow, "MOST_LISTED_SETS", 0)
+                patch.setattr(optimal_transport, "MOST_LISTED_SETS", 0)
                 assert deviation(make("optimal_transport"), instance, scheme) == 0
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.few import tell_tokens
-from draftproof.verifiers._branch_groups import Group
-from draftproof.verifiers._race_classes import race_classes
-from draftproof.verifiers._ratio_classes import by_classes, classes_of
+from draftproof.verifiers._branch_groups import Group, race_classes
+from draftproof.verifiers._classes import by_classes, classes_of
 
 #: Rounding of sums over rows.
 ROUNDING = 1e-12

@@ -15,18 +15,18 @@ from draftproof.simulator.drafts import Greedy
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import (
-    _class_tournament,
     _greedy_classes,
-    _memo,
-    _set_flow,
+    _programs,
+    _tournament,
     khisti,
     layer_greedy,
     make,
+    optimal_transport,
     path_transport,
 )
-from draftproof.verifiers._ratio_classes import Sorted, by_classes
+from draftproof.verifiers._classes import Sorted, by_classes
 from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, winning_shares, with_scores
-from draftproof.verifiers.optimal_transport import accepted, one_step
+from draftproof.verifiers.optimal_transport import one_step
 from tests.quick import quick
 
 #: Laws of scores are rounded to multiples of 1/DENOMINATOR: what a law of twenty tokens can lose by it.
@@ -47,8 +47,8 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
 
     Nothing is remembered: other tests ask for the same rows with the usual classes.
     """
-    patch.setattr(_memo, "LONGEST", 0)
-    patch.setattr(_set_flow, "MOST_LISTED_SETS", 0)
+    patch.setattr(_programs, "LONGEST", 0)
+    patch.setattr(optimal_transport, "MOST_LISTED_SETS", 0)
     patch.setattr(path_transport, "MOST_TOKENS", 0)
     patch.setattr(layer_greedy, "MOST_TOKENS", 0)
     patch.setattr(khisti, "CLASSES", 0)
@@ -57,8 +57,8 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
         patch.setattr(scores_module, "FINE", classes)
         patch.setattr(scores_module, "AN_OCTAVE", an_octave)
         patch.setattr(_greedy_classes, "CLASSES", classes)
-        patch.setattr(_class_tournament, "FINE", classes)
-        patch.setattr(_class_tournament, "AN_OCTAVE", an_octave)
+        patch.setattr(_tournament, "FINE", classes)
+        patch.setattr(_tournament, "AN_OCTAVE", an_octave)
 
 
 @pytest.mark.parametrize("coarse", COARSE, ids=str)
@@ -244,4 +244,4 @@ def test_a_single_draft_is_kept_as_far_as_it_is_owed_at_any_precision(kind):
     drafted = [int(token) for token in np.flatnonzero(np.asarray(p < q))[:5]]
     assert scores.edges.dtype == np.float64
     for token in drafted:
-        assert accepted(scores, p, q, [token])[token] == pytest.approx(float(p[token]) / float(q[token]), abs=ROUNDING)
+        assert scores.accepted(p, q, [token])[token] == pytest.approx(float(p[token]) / float(q[token]), abs=ROUNDING)

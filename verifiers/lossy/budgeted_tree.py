@@ -38,9 +38,9 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.vectors import minimum, positive_part
 from draftproof.verifiers._branch_groups import groups_of, mean_drafts
+from draftproof.verifiers._classes import WHOLE
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers._ratio_classes import WHOLE
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.lossy.budgeted import level, share
 

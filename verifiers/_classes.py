@@ -8,6 +8,7 @@ Shapes: `V` tokens, `J` classes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import torch
-from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import is_tensor, on_host
+from draftproof.simulator.protocol import Coin, Vector
+from draftproof.simulator.vectors import is_tensor, minimum, on_host, residual
+from draftproof.verifiers._paths import capped
 
 #: Classes, and how many there are in an octave (a factor of two) of `p/q`, for a program whose cost grows quickly.
 CLASSES, AN_OCTAVE = 32, 2
@@ -141,6 +143,46 @@ class ClassLaw:
     def rates(self, tokens: Sequence[int]) -> list[Any]:
         """`r/q` of some tokens."""
         return [self.rho[place] for place in classes_of(self.node, tokens)]
+
+
+class OneDraft(ClassLaw, ABC):
+    """A rule that takes one of the drafts, with the law `r`; it is then accepted with probability `min(1, p/r)`.
+
+    p: the target mass, its sum may be less than 1.
+    """
+
+    @abstractmethod
+    def chances(self, drafted: Sequence[int]) -> list[Any]:
+        """For each of the drafts the probability that it is taken."""
+
+    def next_token(self, p: Vector, q: Vector, drafted: Sequence[int], coin: Coin) -> int:
+        """The draft taken, or a token from normalised `(p - r)+`."""
+        taken = drafted[coin.choose(self.chances(drafted))]
+        if coin.flip(self._kept(p, q, [taken])[0]):
+            return taken
+        return coin.choose(residual(p, self.law(q)))
+
+    def accepted(self, p: Vector, q: Vector, drafted: Sequence[int]) -> dict[int, Any]:
+        """The probability that each drafted token is accepted, given the drafts."""
+        given: dict[int, Any] = {}
+        for token, chance, rate in zip(drafted, self.chances(drafted), self._kept(p, q, drafted), strict=True):
+            given[token] = given.get(token, 0) + chance * rate
+        return given
+
+    def mean_accepted(self, p: Vector, q: Vector, part: slice) -> Vector:
+        """That on average, `min(p, r)`; a part of the row."""
+        return minimum(p[part], self.law(q, part))
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """The law of the next token given the drafts."""
+        given = p * 0
+        for token, chance in self.accepted(p, q, drafted).items():
+            given[token] = given[token] + chance
+        return given + (1 - given.sum()) * residual(p, self.law(q))
+
+    def _kept(self, p: Vector, q: Vector, tokens: Sequence[int]) -> list[Any]:
+        laws = [mass * rho for mass, rho in zip(numbers(q, tokens), self.rates(tokens), strict=True)]
+        return [capped(target, law) for target, law in zip(numbers(p, tokens), laws, strict=True)]
 
 
 def number(value: Any) -> Any:
