@@ -1,5 +1,5 @@
-
 from draftproof import Card, Verdict
+
 
 class Mine:
     card = Card(name="mine", title="My verifier", source=None)

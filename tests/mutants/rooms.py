@@ -81,7 +81,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         for name in ("proofs", "certificates", "relations", "nonnegative", "numbers", "watch", "any_vocabulary")
     ),
     "verifiers": tuple(
-        f"tests/verifiers/test_{name}.py" for name in ("as_published", "one_step", "negative_controls", "closed_forms")
+        f"tests/verifiers/test_{name}.py" for name in ("as_published", "one_step", "negative_controls", "pieces")
     ),
     "experiments/grid": (
         "tests/experiments/grid/test_store.py",
@@ -92,8 +92,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
     "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
     "simulator/laws/estimator.py": (
-        "tests/verifiers/test_closed_forms.py"
-        "::test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency",
+        "tests/verifiers/test_pieces.py"
+        "::test_the_estimate_of_a_tree_is_that_of_the_coins_and_averages_to_block_efficiency",
     ),
     "simulator/laws/drawing.py": (_LAWS + "test_drawing.py",),
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),

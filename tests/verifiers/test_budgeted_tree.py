@@ -31,7 +31,7 @@ def same(one: Any, other: Any, instance: Instance, scheme: Any) -> bool:
 
 def test_on_one_path_it_has_the_law_of_budgeted() -> None:
     for V, scheme in PATHS:
-        for instance in case_instances((V, scheme), 6):
+        for instance in case_instances((V, scheme), 2):
             for eps in BUDGETS:
                 assert same(make("budgeted_tree", eps=eps), make("budgeted", eps=eps), instance, scheme)
 

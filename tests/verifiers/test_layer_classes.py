@@ -1,8 +1,6 @@
 """Layers over classes of tokens: lossless, the same by structure, and sums of their tokens."""
 
-from functools import partial
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +9,9 @@ from draftproof.simulator import Delayed, TableProcess, block_law, check
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._classes import WHOLE, ClassLaw, by_classes
-from draftproof.verifiers._layers import Scored, total_mean
-from draftproof.verifiers.layer_transport import LayerTransport, _class_mean
+from draftproof.verifiers._classes import by_classes
+from draftproof.verifiers._layers import Scored
+from draftproof.verifiers.layer_transport import LayerTransport
 from tests.quick import quick
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2))
@@ -101,17 +99,3 @@ def test_classes_are_ordered_by_ratio_and_hold_the_sums_of_their_tokens(kind):
     for j in range(len(node.p)):
         assert node.p[j] == pytest.approx(p[place == j].sum(), abs=ROUNDING)
         assert node.q[j] == pytest.approx(q[place == j].sum(), abs=ROUNDING)
-
-
-@pytest.mark.parametrize("tensors", [False, True])
-def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
-    generator = np.random.default_rng(1)
-    p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
-    rows = [pytest.importorskip("torch").tensor(row) for row in (p, q)] if tensors else [p, q]
-    node = by_classes(*rows)
-    rho = generator.random(len(node.q)) * 0.8
-    scored = Scored(SimpleNamespace(target=rows[0]), 0.4)
-    laws = [(rows[1], ClassLaw(node, rho))]
-    wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
-    assert np.allclose(np.asarray(_class_mean(scored, laws, WHOLE)), wanted, rtol=0, atol=ROUNDING)
-    assert total_mean(partial(_class_mean, scored, laws), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)

@@ -9,12 +9,10 @@ import pytest
 from draftproof.simulator import Delayed, check
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._classes import by_classes
-from draftproof.verifiers._equalised import by_rounds, equal_blocks, equalised
+from draftproof.verifiers._equalised import by_rounds, equalised
 from draftproof.verifiers._race import Race, exact_law, race_law
-from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
+from draftproof.verifiers.layer_transport import LayerTransport, law_of
 from draftproof.verifiers.layer_verification import RULES
-from tests.quick import quick
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3))
 #: The shapes of the long check, (V, K, L1, L2).
@@ -38,13 +36,6 @@ class RandomRace(LayerTransport):
         blocks, weights = generator.integers(0, 3, shape), generator.integers(0, 6, shape)
         race = Race(blocks, weights, *(int(number) for number in generator.integers(0, 4, 2)))
         return race, law_of(race, draft, branches)
-
-
-def as_a_node(race: Race) -> Race:
-    """The same race of one layer, where nobody is a node of its own, whose one token is always drafted."""
-    blocks, weights = (np.concatenate([part, np.zeros_like(part[:1])]) for part in (race.blocks, race.weights))
-    blocks[-1, 0], weights[-1, 0] = race.null_block, race.null_weight
-    return Race(*(np.array([part]) for part in (blocks, weights, 0, 0)))
 
 
 def layers(n: int, J: int, count: int, seed: int):
@@ -75,12 +66,6 @@ def random_races_are_lossless(shape, count: int) -> int:
             assert found.max_deviation == 0
             refused += isinstance(verifier, RandomRace)
     return refused
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("shape", quick(SHAPES, [(2, 2, 1, 2)]), ids=str)
-def test_any_race_is_lossless(shape):
-    assert random_races_are_lossless(shape, 3) == 3
 
 
 @pytest.mark.heavy
@@ -121,40 +106,6 @@ def test_the_closed_form_gets_as_far_as_any_transport_of_the_layer(branches):
         assert most - 1e-4 <= np.minimum(t, r).sum() <= most + ROUNDING  # weights keep a few bits
 
 
-def equalised_by_a_solver(target_mass, draft, branches):
-    """The base `r` of `f` with the least `sum r^2 / t`, shape of `target_mass`: the program in the theorem."""
-    cvxpy = pytest.importorskip("cvxpy")
-    n, J = target_mass.shape
-    r = cvxpy.Variable(n * J, nonneg=True)
-    bounds = []
-    for chosen in product((False, True), repeat=n * J):
-        inside = np.array(chosen).reshape(n, J)
-        hit = 1 - ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
-        bounds.append(np.array(chosen, dtype=float) @ r <= hit if not all(chosen) else cvxpy.sum(r) == hit)
-    cost = cvxpy.sum(cvxpy.multiply(1 / target_mass.reshape(-1), cvxpy.square(r)))
-    cvxpy.Problem(cvxpy.Minimize(cost), bounds).solve(solver=cvxpy.CLARABEL)
-    return r.value.reshape(target_mass.shape)
-
-
-@pytest.mark.parametrize("branches", [(2,), (4,), (1, 2), (2, 2), (1, 1, 1)], ids=str)
-def test_the_closed_form_is_the_least_of_the_convex_program(branches):
-    n, J = len(branches), 4 if len(branches) == 1 else 2
-    generator = np.random.default_rng((n, *branches))
-    target_mass = generator.dirichlet(np.ones(n), 3)[:, :, None] * generator.dirichlet(np.ones(J), (3, n))
-    draft = generator.dirichlet(np.ones(J), (3, n))
-    chain = equal_blocks(target_mass, draft, branches)
-    for t, q, order, blocks in zip(target_mass, draft, chain.order, chain.blocks, strict=True):
-        law, before, inside = np.zeros(n * J), 0.0, np.zeros((n, J))
-        for block in np.unique(blocks):
-            places = order[blocks == block]
-            inside.reshape(-1)[places] = 1
-            hit = 1 - ((1 - (q * inside).sum(axis=1)) ** np.array(branches)).prod()
-            law[places] = t.reshape(-1)[places] * (hit - before) / t.reshape(-1)[places].sum()
-            before = hit
-        solved = equalised_by_a_solver(t, q, branches)
-        assert np.allclose(law.reshape(n, J), solved, rtol=0, atol=1e-5)  # the accuracy of the solver in r
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_layer_verification_is_lossless_with_every_rule(rule):
     for shape in SHAPES[2:4]:
@@ -172,17 +123,3 @@ def test_layer_transport_equals_optimal_transport_at_one_step():
                 for name in ("layer_transport", "optimal_transport")
             )
             assert best - 2e-4 <= ours <= best + ROUNDING
-
-
-def test_the_law_of_classes_sums_to_one_in_floats():
-    generator = np.random.default_rng(3)
-    for branches in ((4,), (1, 1, 1, 1), (1, 3)):
-        nodes = [by_classes(*generator.dirichlet(np.full(40_000, 0.2), 2)) for _ in branches]
-        score = 1 / len(branches)
-        target_mass, draft = (np.concatenate([getattr(node, side) for node in nodes]) for side in "pq")
-        race, law = _class_race(score * target_mass, draft, branches)
-        alone = as_a_node(race)
-        masses = np.concatenate([draft.reshape(len(branches), -1), np.eye(1, len(nodes[0].q))])[None]
-        every = race_law(alone, masses, (*branches, 1))
-        assert every.sum() == pytest.approx(1, abs=ROUNDING)
-        assert np.allclose(every[0, :-1].reshape(-1), law, rtol=0, atol=ROUNDING)

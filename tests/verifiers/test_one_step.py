@@ -9,8 +9,7 @@ import pytest
 
 from draftproof.simulator import Delayed, Instance, TokenProcess, block_law, check
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.drafts import Greedy, TopK
-from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.drafts import Greedy
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
@@ -21,17 +20,6 @@ Row = list[Fraction]
 
 def row(process: TokenProcess, context: tuple[int, ...] = ()) -> Row:
     return [as_python(value) for value in process.row(context)]
-
-
-def excess(p: Row, q: Row) -> Row:
-    """`(p - q)+`."""
-    return [max(x - y, Fraction(0)) for x, y in zip(p, q, strict=True)]
-
-
-def one_step_instances(size: int) -> Iterator[Instance]:
-    shape = (size, 1, 0, 1)
-    yield from conformance_instances(shape, 10)
-    yield from corner_instances(shape)
 
 
 def law_of(name: str, instance: Instance, scheme: Delayed) -> BlockLaw:
@@ -46,24 +34,6 @@ def reaches(name: str, shape: tuple[int, int, int, int]) -> Iterator[tuple[Insta
         for depth in range(trunk + length + 1):
             for context in product(range(size), repeat=depth):
                 yield instance, context, as_python(law.reach[depth][context_index(context, size)])
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_reach_of_naive_is_the_product_of_shared_masses(shape: tuple[int, int, int, int]) -> None:
-    for instance, context, reach in reaches("naive", shape):
-        steps = [(context[:i], token) for i, token in enumerate(context)]
-        assert reach == prod(min(row(instance.target, c)[x], row(instance.draft, c)[x]) for c, x in steps)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_reach_of_block_is_the_draft_mass_times_the_weight(shape: tuple[int, int, int, int]) -> None:
-    for instance, context, reach in reaches("block", shape):
-        mass, weight = Fraction(1), Fraction(1)
-        for depth, token in enumerate(context):
-            p, q = row(instance.target, context[:depth])[token], row(instance.draft, context[:depth])[token]
-            weight = min(Fraction(1), weight * p / q) if q else Fraction(0)
-            mass *= q
-        assert reach == mass * weight
 
 
 def law_of_best_path(instance: Instance, K: int, length: int) -> dict[tuple[int, ...], Fraction]:
@@ -97,35 +67,11 @@ def test_reach_of_gbv_is_the_counted_mass_of_the_best_path_times_the_weight(shap
         assert reach == masses[-1] * weight
 
 
-@pytest.mark.parametrize("w", [Fraction(0), Fraction(1, 3), Fraction(7, 10), Fraction(1)], ids=str)
-def test_bias_of_ensemble_after_one_step_is_the_distance_of_the_rows_times_its_slack(w: Fraction) -> None:
-    """Accepted mass `q - w (q - p)+`, so the rejected mass `w sum (q - p)+` is spread as `w (p - q)+`.
-
-    Together the first token has law `q + w (p - q)`; what follows it has the target's law. Total variation from
-    the target is `(1 - w) sum (q - p)+`.
-    """
-    for size in (2, 3):
-        for instance in one_step_instances(size):
-            p, q = row(instance.target), row(instance.draft)
-            law = block_law(
-                make("ensemble", w=w), instance.target, instance.draft, Delayed(1, 0, 1), "rational", engine="enumerate"
-            )
-            assert law.total_variation(instance.target) == (1 - w) * sum(excess(q, p))
-            assert law.max_deviation(instance.target) == (1 - w) * max(abs(x - y) for x, y in zip(p, q, strict=True))
-
-
 def ranked_instances(k: int):
     for instance in (*conformance_instances((3, k, 0, 1), 8), *corner_instances((3, k, 0, 1))):
         p, q = ([as_python(value) for value in side.row(())] for side in (instance.target, instance.draft))
         ranked = sorted(range(3), key=lambda token, q=q: (-q[token], token))
         yield instance, p, q, ranked, min(k, sum(mass > 0 for mass in q))
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_nss_on_top_k_accepts_the_mass_of_the_top(k):
-    for instance, p, _, ranked, count in ranked_instances(k):
-        law = check(make("nss"), instance.target, instance.draft, TopK(k, 0, 1), engine="enumerate")
-        assert law.block_efficiency - 1 == sum(p[token] for token in ranked[:count])
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, partial
 from itertools import chain, combinations, product
 from math import prod
 from typing import Any
@@ -10,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.simulator import CallableProcess, Instance, SamplingCoin, TableProcess, Verdict, block_law, check
+from draftproof.simulator import Instance, SamplingCoin, TableProcess, Verdict, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed, Stratified
-from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
-from draftproof.verifiers import make, optimal_transport
-from draftproof.verifiers._layers import Scored
+from draftproof.verifiers import make
 from draftproof.verifiers._remaining import Remaining
 from tests.quick import quick
 from tests.verifiers.stratified import Powers
@@ -97,17 +94,6 @@ def test_any_race_and_any_classes_are_lossless(shape: tuple[int, ...]) -> None:
             assert deviation(verifier, instance, UserScheme(Powers(*shape[1:]))) == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_law_in_floats_is_the_rational_one(name: str) -> None:
-    for instance in conformance_instances((3, 2, 0, 2), 2):
-        exact, floats = (
-            block_law(make(name), instance.target, instance.draft, Stratified(2, 0, 2), arithmetic, engine="enumerate")
-            for arithmetic in ("rational", "float64")
-        )
-        for ours, theirs in zip(exact.correction, floats.correction, strict=True):
-            assert abs(ours.astype(np.float64) - theirs).max() <= FLOAT64.tolerance
-
-
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "size"),
@@ -132,32 +118,6 @@ def test_tensors_give_the_law_of_numpy_rows(name: str, size: int) -> None:
     ours, theirs = law(lambda table: table), law(torch.tensor)
     assert len(ours) >= size
     assert all(abs(ours.get(verdict, 0) - theirs.get(verdict, 0)) <= ROUNDING for verdict in {*ours, *theirs})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_real_vocabulary_is_verified(name: str) -> None:
-    size, scheme = 20_000, Stratified(4, 0, 3)
-    rows = cache(lambda which, context: np.random.default_rng((which, *context)).dirichlet(np.full(size, 0.05)))
-    target, draft = (CallableProcess(size, partial(rows, which)) for which in range(2))
-    for seed in range(3):
-        coin = SamplingCoin(np.random.default_rng(seed))
-        tree = scheme.draw(draft, coin)
-        verdict = make(name).verify(tree.root(target, draft), coin)
-        assert verdict.accepted in tree
-        assert target.row(verdict.accepted)[verdict.correction] > 0
-
-
-def test_the_classes_of_groups_have_a_law_that_sums_to_one() -> None:
-    size = 5_000
-    p, q = (np.random.default_rng(seed).dirichlet(np.full(size, 0.1)) for seed in range(2))
-    target, draft = TableProcess([p[None]]), TableProcess([q[None]])
-    root = Stratified(4, 0, 1).draw(draft, SamplingCoin(np.random.default_rng(0))).root(target, draft)
-    (mean,) = make("layer_transport").step([Scored(root, 1.0)]).means.values()
-    iid = DraftTree(dict.fromkeys([()], root.children)).root(target, draft)
-    (other,) = make("layer_transport").step([Scored(iid, 1.0)]).means.values()
-    met, before = mean(slice(None)), other(slice(None))
-    assert (met <= p + ROUNDING).all()
-    assert before.sum() < met.sum() <= 1 + ROUNDING
 
 
 class Blind:

@@ -102,19 +102,6 @@ def test_node_program_attains_the_maximum_over_all_sets_and_the_least_squares_ov
     assert abs((total**2).sum() - least_squares(weight, alive, p, q)) < ROUNDING
 
 
-@pytest.mark.parametrize("given", NODES[::5])
-def test_mixtures_are_mixtures_of_orders_and_do_not_depend_on_what_was_solved_before(given):
-    first = node_mixtures(*given)
-    for mixture in first:
-        assert sum(mixture.units) == DENOMINATOR
-        assert all(units > 0 for units in mixture.units)
-        assert all(sorted(order) == list(range(len(given[2]))) for order in mixture.orders)
-    node_mixtures.cache_clear()
-    for other in NODES[:3]:
-        node_mixtures(*other)
-    assert node_mixtures(*given) == first
-
-
 @pytest.mark.parametrize("powers", [2, 3, 4])
 def test_cheapest_order_costs_no_more_than_any_other_and_the_search_beyond_is_close(powers, monkeypatch):
     rng = np.random.default_rng(powers)
@@ -131,11 +118,6 @@ def test_cheapest_order_costs_no_more_than_any_other_and_the_search_beyond_is_cl
         searched = cost(cheapest_order(factors, mass, below))
         monkeypatch.undo()
         assert least - 1e-12 < searched <= least + 0.2 * (max(map(cost, permutations(range(5)))) - least)
-
-
-def test_tokens_that_are_never_drafted_stand_last():
-    mixtures = node_mixtures(1.0, (0.0, 1.0), (0.5, 0.25, 0.25), (0.0, 0.75, 0.25))
-    assert all(order[0] == 0 for mixture in mixtures for order in mixture.orders)
 
 
 @pytest.mark.heavy

@@ -1,17 +1,14 @@
 """Relations between verifiers, exact, and the stored counterexamples."""
 
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
 
-from draftproof.simulator import Delayed, TableProcess, Verifier, block_law, check, outcomes
-from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator import Delayed, TableProcess, Verifier, block_law, check
 from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.instances.families import FAMILIES
-from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import STANDALONE, make
 
@@ -60,19 +57,6 @@ def test_where_p_equals_q_everything_is_accepted_but_by_naive_sampling(name):
             assert (efficiency(name, instance, scheme) == scheme.depth + 1) is (name != "nss")
 
 
-@pytest.mark.parametrize(("size", "depth"), [(2, 3), (3, 3), (4, 2)])
-def test_tree_monte_carlo_equals_block_on_every_path(size, depth):
-    """`sum (q - w p)+ = s + 1 - w`, so the products of its scales are the products of block's `1 - h`."""
-    scheme = Delayed(1, 0, depth)
-    for instance in case_instances((size, scheme), 4):
-        for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
-            ours, theirs = (
-                verdicts(make(name), tree, instance.target, instance.draft, RATIONAL)
-                for name in ("tree_monte_carlo", "block")
-            )
-            assert ours == theirs
-
-
 def test_counterexample_gbv_falls_below_block():
     half = TableProcess([[["1/2", "1/2"]], [["1/2", "1/2"]] * 2])
     scheme = Delayed(2, 0, 1)
@@ -103,15 +87,6 @@ def test_uncapped_hierarchical_decoding_is_off_by_a_ninth():
     assert check(make("hsd_uncapped"), target, draft, Delayed(1, 0, 2)).total_variation == Fraction(1, 9)
 
 
-def test_ensemble_without_strictness_returns_the_draft():
-    for instance in case_instances((3, Delayed(1, 0, 2)), 8):
-        found = laws(make("ensemble", w=Fraction(0)), instance, Delayed(1, 0, 2))
-        p, q = instance.target, instance.draft
-        paths = [(x, y, q.row(())[x] * q.row((x,))[y]) for x in range(3) for y in range(3)]
-        assert found[2] == [(mass * p.row((x, y))).tolist() for x, y, mass in paths]
-        assert not any(sum(map(sum, table)) for table in found[:2])
-
-
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_one_path_is_one_path_however_it_is_split(name):
@@ -127,12 +102,3 @@ def test_without_drafts_the_block_is_one_token_from_the_target(name):
         own = getattr(make(name), "surrogate", lambda p, q: p)(row, None)  # some truncate this row, too
         assert (own.tolist() == row.tolist()) or name in ("truncation", "eta")
         assert laws(name, instance, Delayed(1, 0, 0)) == [[own.tolist()]]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("shape", [(2, 1, 0, 3), (3, 1, 0, 2), (2, 2, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2)], ids=str)
-def test_traversal_by_insertion_order_is_lossless_for_at_most_two_paths(shape):
-    scheme = Delayed(*shape[1:])
-    for instance in case_instances((shape[0], scheme), 25):
-        found = check(make("traversal_insertion_order"), instance.target, instance.draft, scheme, engine="enumerate")
-        assert found.max_deviation == 0

@@ -1,6 +1,5 @@
 """What is left of a target as drafts are rejected: the same where laws tell their few tokens as where they do not."""
 
-import gc
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Stratified, _parts
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import _branch_groups, _remaining, make
-from draftproof.verifiers._remaining import Remaining, flattest_first
+from draftproof.verifiers._remaining import Remaining
 from draftproof.verifiers.layer_transport import LayerTransport
 
 
@@ -63,17 +62,6 @@ def test_laws_that_tell_their_tokens_leave_the_same(told, monkeypatch, cancels):
     assert any(told)
 
 
-def test_the_flattest_law_comes_first_and_equal_ones_stay_in_their_order():
-    flat, peaked = (RATIONAL.vector([Fraction(mass, 6) for mass in masses]) for masses in ((2, 2, 2), (0, 4, 2)))
-    assert flattest_first([1, 2, 0, 2], [peaked, flat, flat, peaked]) == [
-        (2, flat),
-        (0, flat),
-        (1, peaked),
-        (2, peaked),
-    ]
-    assert [token for token, _ in flattest_first([2, 0, 1], [peaked] * 3)] == [2, 0, 1]
-
-
 @pytest.mark.parametrize("name", ["specinfer", "traversal", pytest.param("layer_transport", marks=pytest.mark.heavy)])
 def test_verifiers_are_lossless_on_branches_that_tell_their_tokens(told, monkeypatch, name):
     monkeypatch.setattr(LayerTransport, "most_tokens", 0)  # a real vocabulary goes by classes
@@ -104,12 +92,3 @@ def test_what_was_told_of_a_tensor_does_not_hold_once_it_is_changed():
     assert few.few_tokens(row) is not None
     row[1] = 1
     assert few.few_tokens(row) is None
-
-
-def test_nothing_is_kept_of_rows_that_are_gone():
-    row = np.zeros(few.LONG)
-    few.tell_tokens(row, np.array([0]))
-    before = len(few._told)
-    del row
-    gc.collect()
-    assert len(few._told) < before

@@ -12,7 +12,6 @@ from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Greedy
-from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import (
     _greedy_classes,
@@ -24,7 +23,7 @@ from draftproof.verifiers import (
     optimal_transport,
     path_transport,
 )
-from draftproof.verifiers._classes import Sorted, by_classes
+from draftproof.verifiers._classes import Sorted
 from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, winning_shares, with_scores
 from draftproof.verifiers.optimal_transport import one_step
 from tests.quick import quick
@@ -199,35 +198,6 @@ def test_laws_given_the_drafts_are_those_of_the_target_in_torch_too(name: str, p
     assert 0.97 * best <= rate <= best + ROUNDING
     assert abs(law.sum(0) - p).max() <= ROUNDING
     assert abs(law - verifier.structure.child_law(*rows, 3).double().numpy()).max() <= limit
-
-
-@pytest.mark.parametrize("classes", [(32, 2), (2048, 128), (1, 1)], ids=str)
-def test_classes_hold_all_tokens_in_the_order_of_their_ratio(classes: tuple[int, int]) -> None:
-    p, q = spread_rows(3000, 2.0, 2)
-    node = by_classes(p, q, None, *classes)
-    assert (np.diff(node.place[np.argsort(p / q, kind="stable")]) >= 0).all()
-    assert node.place.max() < classes[0] == len(node.p)
-    assert node.p.sum() == pytest.approx(1, abs=ROUNDING)
-    assert node.q.sum() == pytest.approx(1, abs=ROUNDING)
-
-
-def test_path_transport_by_scores_brings_what_mixtures_of_orders_bring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both attain the largest overlap at every node; what they do with the rest differs."""
-    scheme = Delayed(3, 0, 2)
-    for seed in range(4):
-        instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(seed), 64)
-        orders = check(make("path_transport"), instance.target, instance.draft, scheme, "float64").block_efficiency
-        with monkeypatch.context() as patch:
-            make_coarse(patch, None)
-            ours = check(make("path_transport"), instance.target, instance.draft, scheme, "float64").block_efficiency
-        assert ours >= orders - 0.002
-
-
-def test_trees_of_other_branches_are_refused_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_coarse(monkeypatch, None)
-    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 64)
-    with pytest.raises(UnsupportedTree):
-        check(make("path_transport"), instance.target, instance.draft, Greedy(2, 0, 2))
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "torch", "torch half"])

@@ -28,7 +28,7 @@ from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.verifiers import _paths, _remaining, _weights, block, traversal
+from draftproof.verifiers import _paths, _remaining, block, traversal
 from tests.quick import quick
 
 #: `vectors.excess` without a question about types, which a proof refuses in a file of one's own.
@@ -44,11 +44,11 @@ def _given_not(token, drafts):
 #: By verifier: its module, and what it calls, callees first.
 PARTS: dict[str, tuple[Any, ...]] = {
     "block": (
-        EXCESS, vectors.residual, _weights.capped, _weights.leftover, _weights.stop_probability, _paths.Drawn,
+        EXCESS, vectors.residual, _paths.capped, _paths.leftover, _paths.stop_probability, _paths.Drawn,
         _paths.block_verify, _paths.verify_drawn, block.Block,
     ),
     "traversal": (
-        EXCESS, vectors.without, _weights.capped, _remaining.Remaining, GIVEN_NOT, traversal._visit,
+        EXCESS, vectors.without, _paths.capped, _remaining.Remaining, GIVEN_NOT, traversal._visit,
         traversal.Traversal,
     ),
 }  # fmt: skip
