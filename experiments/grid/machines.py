@@ -49,7 +49,8 @@ class Machines:
                 import distributed  # noqa: F401
             except ImportError:
                 raise InvalidInput(
-                    "dask needs the packages dask and distributed; install draftproof with the extra dask, or leave it out"
+                    "dask needs the packages dask and distributed; install draftproof with the extra dask, or leave dask "
+                    "out"
                 ) from None
 
     def results(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:

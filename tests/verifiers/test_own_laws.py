@@ -17,7 +17,7 @@ from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
-from draftproof.verifiers import make
+from draftproof.verifiers import make, optimal_transport
 from draftproof.verifiers._remaining import Remaining
 from tests.quick import quick
 from tests.verifiers.stratified import Powers

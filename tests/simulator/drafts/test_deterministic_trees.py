@@ -10,14 +10,12 @@ from flint import fmpq
 from draftproof import verifiers
 from draftproof.experiments.claims.growth import drafted, reach, small_trees
 from draftproof.lp_analysis import direct_bound
-from draftproof.simulator import InvalidInput, TableProcess, check
+from draftproof.simulator import TableProcess, check
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import DynamicDepth, Eagle2, OptTree, SpecBlock
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
-
-FAMILY_NAMES = ("dirichlet", "perturbed", "zeros", "ties", "point")
 
 
 def instances(size: int, depth: int, count: int) -> Iterator[Instance]:
@@ -106,12 +104,3 @@ def test_without_coins_the_block_efficiency_is_one_and_the_targets_mass_of_the_t
 def test_a_tree_without_coins_verified_as_if_it_were_drawn_is_refuted(name: str) -> None:
     made = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
     assert not check(verifiers.make(name), made.target, made.draft, Eagle2(2, 2, 4)).lossless
-
-
-def test_bad_parameters_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="eagle2: beam = 0 must be a whole number of 1 to 1000"):
-        Eagle2(0)
-    with pytest.raises(InvalidInput, match=r"opt_tree: gain = 2 must lie in \[0, 1\]"):
-        OptTree(4, Fraction(2))
-    with pytest.raises(InvalidInput, match=r"ddd: threshold = 0.5 is not exact"):
-        DynamicDepth(2, 2, 0.5)  # type: ignore[arg-type]

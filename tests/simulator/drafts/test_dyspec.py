@@ -7,7 +7,7 @@ import pytest
 from flint import fmpq
 
 from draftproof import verifiers
-from draftproof.simulator import InvalidInput, TableProcess, check
+from draftproof.simulator import TableProcess, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
@@ -97,10 +97,3 @@ def test_a_tree_that_was_pruned_by_what_was_drawn_is_refuted(name: str) -> None:
     assert check(verifiers.make(name), made.target, made.draft, DySpec(2)).lossless
     assert not check(verifiers.make(name), made.target, made.draft, DySpecPruned(2)).lossless
     assert check(verifiers.make("nss"), made.target, made.draft, DySpecPruned(2)).lossless
-
-
-def test_bad_parameters_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="dyspec: nodes = -1 must be a whole number of 0 to 1000"):
-        DySpec(-1)
-    with pytest.raises(InvalidInput, match=r"dyspec_threshold: value = 0 must lie in \(0, 1\]"):
-        DySpecThreshold(Fraction(0))

@@ -5,10 +5,9 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from flint import fmpq
 
-from draftproof.simulator import InvalidInput, TableProcess
+from draftproof.simulator import TableProcess
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import (
@@ -79,19 +78,6 @@ def test_topology_gives_the_first_child_the_first_subtree():
         assert (second,) not in tree
     assert Topology((2, 1, 0, 0)).depth == 2
     assert Topology((2, 1, 0, 0)).nodes == 3
-
-
-@pytest.mark.parametrize("tree", [(), (1,), (2, 0), (0, 0), (2, 1, 0), (-1, 0), (0, 1)])
-def test_topology_refuses_counts_that_are_no_tree(tree):
-    with pytest.raises(InvalidInput):
-        Topology(tree)
-
-
-def test_topology_reductions_are_trees_down_to_the_root():
-    smaller = Topology((2, 1, 1, 0, 0)).reductions()
-    assert smaller[0].tree == (0,)
-    assert smaller[-1].tree == (2, 1, 1, 0, 0)
-    assert [scheme.nodes for scheme in smaller] == [0, 1, 2, 3, 4]
 
 
 def test_adaptive_keeps_the_unsure_token_and_stops_the_control_drops_it():

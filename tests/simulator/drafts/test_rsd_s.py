@@ -9,7 +9,7 @@ from flint import fmpq
 from scipy.stats import chi2
 
 from draftproof import verifiers
-from draftproof.simulator import InvalidInput, SamplingCoin, check
+from draftproof.simulator import SamplingCoin, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import StochasticBeam
@@ -120,27 +120,6 @@ def test_perturbed_log_probabilities_give_the_same_trees() -> None:
     assert_drawn_from(Counter(kept(ranking, K, L) for ranking in rankings), in_floats(law(StochasticBeam(K, L), draft)))
 
 
-@pytest.mark.parametrize(("L", "draws"), [(3, 5_000), pytest.param(4, 100_000, marks=pytest.mark.heavy)])
-def test_sampled_trees_have_the_exact_joint_law(L: int, draws: int) -> None:
-    scheme, coin = StochasticBeam(3, L), SamplingCoin(np.random.default_rng(5))
-    draft = instance("dirichlet", 2, L, 1).draft
-    floats = tabulate(draft, L - 1, FLOAT64)
-    counts = Counter(tuple(sorted(scheme.draw(floats, coin).children.items())) for _ in range(draws))
-    assert_drawn_from(counts, in_floats(law(scheme, draft)))
-
-
-def test_given_their_number_siblings_are_not_drawn_without_replacement() -> None:
-    """Two children of token 0 are kept more often where the first of them was the less likely one."""
-    draft = TableProcess([[["1/2", "1/2"]], [["3/4", "1/4"]] * 2])
-    pairs = {pair: fmpq(0) for pair in ((0, 1), (1, 0))}
-    for key, mass in law(StochasticBeam(2, 2), draft).items():
-        for context, tokens in key:
-            if context == (0,) and len(tokens) == 2:
-                pairs[tokens] += mass
-    assert pairs == {(0, 1): fmpq(1, 2) * fmpq(3, 4) * fmpq(1, 5), (1, 0): fmpq(1, 2) * fmpq(1, 4) * fmpq(3, 7)}
-    assert pairs[0, 1] / sum(pairs.values()) != fmpq(3, 4)
-
-
 @pytest.mark.parametrize("name", ["rejection_without_replacement", "specinfer", "naive_tree", "layer_transport"])
 def test_recursive_rejection_is_lossless_and_rules_for_other_trees_have_a_witness(name: str) -> None:
     """SpecInfer takes siblings for i.i.d. ones; the layer rule takes them for independent ones."""
@@ -148,13 +127,6 @@ def test_recursive_rejection_is_lossless_and_rules_for_other_trees_have_a_witnes
     declared = verifier.card.needs in StochasticBeam.draws
     verdicts = [check(verifier, each.target, each.draft, scheme).lossless for each in case_instances((2, scheme), 6)]
     assert all(verdicts) == declared == (name in ("rejection_without_replacement", "naive_tree"))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("case", [(2, StochasticBeam(2, 2)), (3, StochasticBeam(2, 2))], ids=str)
-def test_recursive_rejection_is_lossless_on_200_instances(case: tuple[int, StochasticBeam]) -> None:
-    verifier = verifiers.make("rejection_without_replacement")
-    assert all(check(verifier, each.target, each.draft, case[1]).lossless for each in case_instances(case, 200))
 
 
 def test_long_trees_of_a_real_vocabulary() -> None:
@@ -170,9 +142,3 @@ def test_long_trees_of_a_real_vocabulary() -> None:
     tree = StochasticBeam(3, 40).draw(Same(), SamplingCoin(np.random.default_rng(1)))
     levels = Counter(len(context) + 1 for context, tokens in tree.children.items() for _ in tokens)
     assert levels == dict.fromkeys(range(1, 41), 3)
-
-
-@pytest.mark.parametrize(("K", "L", "text"), [(0, 2, "K = 0 must be"), (2, -1, "L = -1 must be")])
-def test_refusals(K: int, L: int, text: str) -> None:
-    with pytest.raises(InvalidInput, match=f"rsd_s: {text}"):
-        StochasticBeam(K, L)

@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
-from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
-from draftproof.simulator import InvalidInput, SamplingCoin, TooLarge
+from draftproof.simulator import SamplingCoin
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import SCHEMES, Stratified, Systematic, scheme_from_dict
+from draftproof.simulator.drafts import Stratified, Systematic
 from draftproof.simulator.drafts._parts import Part
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context
-from tests.quick import quick
 
 Path = tuple[int, ...]
 Law = dict[tuple[Path, ...], Fraction]
@@ -131,106 +128,12 @@ def test_each_branch_alone_has_the_law_of_the_draft(family: str, kind: type[Stra
     assert alone == {path: mass for (path,), mass in iid(rows, 1, 3).items() if mass}
 
 
-@pytest.mark.parametrize("order", ["descending", "number"])
-@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 2, 1), (2, 3, 2)], ids=str)
-def test_stratified_branches_meet_every_set_of_paths_at_least_as_often(shape: tuple[int, int, int], order: str) -> None:
-    size, K, length = shape
-    more = 0
-    for seed in range(4):
-        rows = draft("dirichlet", size, length, seed)
-        apart, same = law_of(Stratified(K, 0, length, order), rows), iid(rows, K, length)
-        paths = list(product(range(size), repeat=length))
-        for chosen in product([False, True], repeat=len(paths)):
-            wanted = {path for path, each in zip(paths, chosen, strict=True) if each}
-            assert meeting(apart, wanted) >= meeting(same, wanted)
-            more += meeting(apart, wanted) > meeting(same, wanted)
-    assert more
-
-
-def test_systematic_branches_may_meet_a_set_less_often() -> None:
-    """Of four equal tokens they draw the first and the third, or the second and the last."""
-    rows = Constant(RATIONAL.vector(["1/4"] * 4))
-    wanted = {(0,), (2,)}
-    laws = (law_of(kind(2, 0, 1), rows) for kind in (Systematic, Stratified))
-    assert [meeting(law, wanted) for law in (*laws, iid(rows, 2, 1))] == [
-        Fraction(1, 2),
-        Fraction(3, 4),
-        Fraction(3, 4),
-    ]
-
-
-def meeting(law: Law, wanted: set[Path]) -> Fraction:
-    return sum((mass for drawn, mass in law.items() if wanted & set(drawn)), Fraction(0))
-
-
 def iid(rows: Any, K: int, length: int) -> Law:
     masses = {
         path: Fraction(as_python(prod(rows.row(path[:place])[token] for place, token in enumerate(path))))
         for path in product(range(rows.vocab_size), repeat=length)
     }
     return {drawn: prod((masses[path] for path in drawn), start=Fraction(1)) for drawn in product(masses, repeat=K)}
-
-
-def test_plain_data_and_text() -> None:
-    for scheme in (Stratified(3, 1, 2), Systematic(2, 0, 1, "number")):
-        assert scheme_from_dict(scheme.as_dict()) == find_scheme(scheme_spec(scheme)) == scheme
-    assert str(Stratified()) == "stratified(K=2, L1=0, L2=2, order=descending)"
-    assert find_scheme("stratified:K=3,order=number", {"L2": 1}) == Stratified(3, 0, 1, "number")
-    assert (Stratified(3, 1, 2).depth, Stratified(3, 1, 2).nodes) == (3, 7)
-    smaller = Systematic(2, 1, 2, "number").reductions()
-    assert smaller[0] == Systematic(1, 0, 0, "number")
-    assert smaller[-1] == Systematic(2, 1, 2, "number")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Stratified(0), "K = 0: a draft tree needs at least one branch; use K >= 1"),
-        (lambda: Stratified(2, 0, 0), "L2 = 0 leaves no room for K = 2 branches; use K = 1 or L2 >= 1"),
-        (lambda: Systematic(order="up"), "systematic: order = 'up'; choose descending or number"),
-        (lambda: find_scheme("stratified:order=5"), "stratified: order = '5'; choose descending or number"),
-        (
-            lambda: scheme_from_dict({**Stratified().as_dict(), "order": 5}),
-            "scheme {'name': 'stratified', 'K': 2, 'L1': 0, 'L2': 2, 'order': 5}: order = 5 must be a word",
-        ),
-        (
-            lambda: Stratified().draw(Constant(np.zeros(3)), SamplingCoin(np.random.default_rng(0))),
-            "a row of the draft sums to 0.0; to draw from a part of it, it must have mass",
-        ),
-    ],
-)
-def test_what_is_no_scheme_is_refused(make: Any, message: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        make()
-    assert str(caught.value) == message
-
-
-def test_counting_refuses_what_it_would_have_to_list() -> None:
-    with pytest.raises(TooLarge, match=r"^V\^L = 8\^10 paths are too many to list"):
-        Stratified(2, 0, 10).count(Constant(np.full(8, 1 / 8)))
-
-
-class Constant:
-    """A draft with one row."""
-
-    def __init__(self, row: Any) -> None:
-        self.vocab_size, self._row = len(row), row
-
-    def row(self, context: Context) -> Any:
-        return self._row
-
-
-class Kept:
-    """The same rows, each as one array that nobody changes."""
-
-    def __init__(self, rows: Any) -> None:
-        self.vocab_size, self.row = rows.vocab_size, cache(lambda context: constant(rows.row(context)))
-
-
-def constant(row: Any) -> Any:
-    row = row.copy()
-    row.setflags(write=False)
-    return row
 
 
 #: Masses of large rows are multiples of this, so that sums of floats are exact and rationals have short ones.
@@ -288,25 +191,6 @@ def test_floats_draw_the_trees_of_rationals() -> None:
         exact, floats = drawn_trees(scheme, rows), drawn_trees(scheme, in_floats(rows), FLOAT64)
         assert [tree.children for tree, _ in exact] == [tree.children for tree, _ in floats]
         assert [mass for _, mass in floats] == pytest.approx([float(as_python(mass)) for _, mass in exact], abs=1e-12)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("depth", "runs"), [(3, 3_000), pytest.param(4, 100_000, marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("name", quick(["stratified", "systematic"], ["stratified"]))
-def test_sampled_branches_have_the_exact_joint_law(name: str, depth: int, runs: int) -> None:
-    """Pearson's chi-square over trees of three branches."""
-    scheme = SCHEMES[name](3, 0, depth)
-    rows = draft("dirichlet", 2, depth, 3)
-    law = law_of(scheme, rows)
-    floats, coin = Kept(in_floats(rows)), SamplingCoin(np.random.default_rng(1))
-    seen = Counter(paths_of(scheme.draw(floats, coin), 0, 3, depth) for _ in range(runs))
-    assert set(seen) <= set(law)
-    cells = [(seen[drawn], runs * float(mass)) for drawn, mass in law.items() if runs * mass >= 10]
-    rest = runs - sum(count for count, _ in cells), runs - sum(mean for _, mean in cells)
-    cells += [rest] * (rest[1] >= 10)
-    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
-    assert len(cells) > 25
-    assert statistic < chi2.ppf(1 - 1e-4, len(cells) - 1)
 
 
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])

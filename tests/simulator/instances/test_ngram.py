@@ -2,13 +2,12 @@
 
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.simulator import InvalidInput, TextPair, TooLarge
+from draftproof.simulator import InvalidInput, TextPair
 from draftproof.simulator.arithmetic import as_python
 
 TEXT = "abracadabra"
@@ -92,20 +91,10 @@ def test_unseen_contexts_fall_back_to_the_shorter_one() -> None:
     assert table[0].tolist() == pair.model(1)[0].tolist()
 
 
-def test_every_token_keeps_positive_probability() -> None:
-    assert all(value > 0 for row in TextPair(TEXT, 4, 2, 1).model(2) for value in row)
-
-
 def test_frequent_roots_are_ranked_with_their_shares() -> None:
     pair = TextPair(TEXT, 3, 1, 0)  # followed: a 4 times, b 2, rest 4; ties keep the order of contexts
     assert pair.frequent_roots() == [((0,), Fraction(2, 5)), ((2,), Fraction(2, 5)), ((1,), Fraction(1, 5))]
     assert pair.frequent_roots(2) == [((0,), Fraction(1, 2)), ((2,), Fraction(1, 2))]
-
-
-def test_contexts_that_never_occur_are_no_roots() -> None:
-    pair = TextPair("abababab", 2, 2, 0)
-    assert pair.frequent_roots() == [((0, 1), Fraction(1, 2)), ((1, 0), Fraction(1, 2))]
-    assert TextPair(TEXT, 2, 0, 0).frequent_roots() == [((), Fraction(1))]
 
 
 @given(st.text("abc", min_size=4, max_size=30).filter(lambda text: len(set(text)) == 3), st.integers(1, 9))
@@ -117,14 +106,6 @@ def test_root_weights_are_a_distribution(text: str, count: int) -> None:
     assert len(roots) == len({root for root, _ in roots}) <= count
 
 
-def test_root_of_takes_the_last_symbols() -> None:
-    pair = TextPair(TEXT, 3, 2, 0)
-    assert pair.root_of("xxab") == (0, 1)
-    assert TextPair(TEXT, 3, 0, 0).root_of("xxab") == ()
-    with pytest.raises(InvalidInput, match="root 'a' has 1 symbols; an order-2 target needs 2"):
-        pair.root_of("a")
-
-
 def test_processes_continue_the_root_each_at_its_order() -> None:
     pair = TextPair(TEXT, 3, 2, 1)
     target, draft = pair.processes((0, 1))
@@ -134,28 +115,3 @@ def test_processes_continue_the_root_each_at_its_order() -> None:
     assert draft.row((2, 0)).tolist() == pair.model(1)[0].tolist()  # context a
     with pytest.raises(InvalidInput, match=r"target: root context \(0,\) must hold 2 tokens, each of 0..2"):
         pair.processes((0,))
-
-
-def test_digest_is_that_of_the_text_alone() -> None:
-    assert TextPair(TEXT, 2, 0, 0).digest == TextPair(TEXT, 3, 1, 1).digest
-    assert TextPair(TEXT, 2, 0, 0).digest != TextPair(TEXT + "a", 2, 0, 0).digest
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((TEXT, 1, 0, 0), "text needs a vocabulary of at least 2 tokens, not 1"),
-        ((TEXT, 6, 0, 0), "the text has 5 different symbols, too few for V = 6; choose a smaller vocabulary"),
-        (("", 2, 0, 0), "the text has 0 different symbols, too few for V = 2; choose a smaller vocabulary"),
-        ((TEXT, 2, 1, 2), "draft order 2 and target order 1: orders must satisfy 0 <= draft <= target"),
-        ((TEXT, 2, 1, -1), "draft order -1 and target order 1: orders must satisfy 0 <= draft <= target"),
-        ((TEXT, 4, 11, 0), "order 11 at V = 4 means more than 4,000,000 numbers; lower one of them"),
-        ((TEXT, 4, 0, 0, 3), "denominator 3 does not fit 4 tokens; use 4 to 2^40"),
-        (("ab", 2, 2, 0), "the text has 2 symbols, too few for order 2"),
-    ],
-    ids=lambda value: value[:40] if isinstance(value, str) else "",
-)
-def test_texts_and_orders_that_do_not_work_are_refused(arguments: Any, message: str) -> None:
-    with pytest.raises(TooLarge if "means more" in message else InvalidInput) as caught:
-        TextPair(*arguments)
-    assert str(caught.value) == message
