@@ -12,7 +12,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.instances.processes import MarkovProcess, context_at, rationalise
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.law import Metrics
-from draftproof.simulator.laws.structured import MarkovRows, TableRows, structured_law, structured_metrics
+from draftproof.simulator.laws.structured import MarkovRows, TableRows, structured_law
 from draftproof.simulator.laws.structured import steady as steady_module
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
@@ -128,15 +128,6 @@ def test_processes_after_different_tokens_have_no_common_state() -> None:
         MarkovRows(target, draft.starting_at((0,)))
 
 
-@pytest.mark.parametrize("name", ["block", "traversal", "specinfer", "ensemble"])
-def test_markov_rows_are_those_of_the_tables(name: str) -> None:
-    target, draft = pair(3, (2, 1), root=(1, 2))
-    for scheme in (Delayed(1, 0, 3), Delayed(2, 1, 1)):
-        (found,) = structured_metrics(make(name), MarkovRows(target, draft), scheme)
-        wanted = full(make(name), target, draft, scheme)
-        assert (found.depth_distribution, found.worst) == (wanted.depth_distribution, wanted.worst)
-
-
 def after_block(law: Any, start: int, size: int, states: int) -> tuple[list[Any], Any]:
     """Law of the state after a block, and `E[tau + 1]`, read off the block law context by context."""
     ends, mean = [fmpq(0)] * states, fmpq(0)
@@ -202,14 +193,6 @@ def test_the_state_after_a_block_is_that_of_the_block_law(name: str) -> None:
         assert (ends.tolist(), mean) == (wanted, efficiency)
         every, means = engine.all_ends(scheme)
         assert (every[1].tolist(), means[1]) == (wanted, efficiency)
-
-
-@pytest.mark.parametrize("name", ["specinfer", "naive", "block"])
-def test_float64_steady_state_is_the_exact_one_up_to_rounding(name: str) -> None:
-    exact, rounded = (steady(name, 3, 1, Delayed(2, 1, 1), numbers) for numbers in (RATIONAL, FLOAT64))
-    # A linear system of three states with entries of order 1.
-    assert rounded.efficiency == pytest.approx(float(exact.efficiency), abs=1e-12)
-    assert rounded.starts == pytest.approx(exact.starts.astype(float), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["specinfer", "naive"])

@@ -2,7 +2,6 @@
 
 A mutant is a file of its own: the code of a verifier and of all functions that it calls, with one operator, number,
 argument, index or condition changed. Every change of that kind is made once; the heavy test takes every fifth one.
-Run as a script (`python tests/simulator/theorems/test_any_vocabulary_mutants.py [block|traversal]`) it prints a table.
 """
 
 import ast
@@ -10,7 +9,6 @@ import copy
 import importlib.util
 import inspect
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -277,25 +275,3 @@ def test_no_lossy_mutant_is_proved(kind, tmp_path):
         assert not claim.startswith("CRASH"), (claim, difference(kind, text))
         counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
     assert counts["lossy", "not proved"] > len(every) // 20
-
-
-def main(kinds: list[str]) -> None:
-    """Print a table of all mutants."""
-    for kind in kinds:
-        counts: Counter[tuple[str, str]] = Counter()
-        with tempfile.TemporaryDirectory() as folder:
-            for number, text in enumerate(mutants(kind)):
-                begin = time.process_time()
-                found, claim, scheme = judge(kind, number, text, Path(folder))
-                counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
-                seconds = time.process_time() - begin
-                print(
-                    f"{kind} {number:3d} {found:24s} {claim:28s} {seconds:5.1f} s  {scheme}  {difference(kind, text)}"
-                )
-                sys.stdout.flush()
-        for (found, claim), count in sorted(counts.items()):
-            print(f"{kind}: {count:4d}  {found:12s} {claim}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:] or list(PARTS))
