@@ -126,7 +126,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/verdicts/conformance.py": (
         "tests/simulator/verdicts/test_conformance.py",
-        "tests/mutants/test_liars_on_one_path.py",
+        "tests/mutants/test_liars.py",
     ),
     "simulator/verdicts/standard.py": ("tests/simulator/verdicts/test_standard.py",),
     "simulator/verdicts/search.py": ("tests/simulator/verdicts/test_search.py",),

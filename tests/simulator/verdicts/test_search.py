@@ -106,17 +106,6 @@ def failing(name: str, seed: int) -> Instance:
     return instance
 
 
-@pytest.mark.parametrize(
-    "name", ["naive_from_target", "ensemble", pytest.param("block_by_weights", marks=pytest.mark.heavy)]
-)
-def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str) -> None:
-    found = [failing(name, seed) for seed in (2, 3, 4)]
-    assert len({instance.digest() for instance in found}) == 3
-    witnesses = [shrink(verifiers.make(name), instance, TREE) for instance in found]
-    assert len({witness.instance.dumps() for witness in witnesses}) == 1
-    assert all(witness.shrunk for witness in witnesses)
-
-
 @pytest.mark.parametrize("name", ["naive_from_target", pytest.param("block_by_weights", marks=pytest.mark.heavy)])
 def test_the_witness_refutes_and_says_where(name: str) -> None:
     witness = shrink(verifiers.make(name), failing(name, 2), TREE)
@@ -131,16 +120,6 @@ def test_the_witness_refutes_and_says_where(name: str) -> None:
         "target asks for": str(witness.violation.expected),
         "block has": str(witness.violation.found),
     }
-
-
-def test_no_smaller_shape_refutes_block_by_weights_on_the_grid() -> None:
-    witness = shrink(verifiers.make("block_by_weights"), failing("block_by_weights", 2), TREE)
-    assert (witness.instance.vocab_size, witness.instance.scheme) == (2, Delayed(1, 0, 2))
-    for smaller in (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(2, 0, 1)):
-        for instance in grid(2, smaller.depth, 4):
-            assert check(
-                verifiers.make("block_by_weights"), instance.target, instance.draft, smaller, engine="enumerate"
-            ).lossless
 
 
 class WrongOnOneRow:
