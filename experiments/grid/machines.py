@@ -49,7 +49,7 @@ class Machines:
                 import distributed  # noqa: F401
             except ImportError:
                 raise InvalidInput(
-                    "dask needs the packages dask and distributed; install draftproof with the extra dask, or leave dask "
+                    "dask needs the packages dask and distributed; install draftproof with the extra dask, or leave it "
                     "out"
                 ) from None
 
