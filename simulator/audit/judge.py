@@ -198,19 +198,15 @@ class Audit:
 
     def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
         """Instance and scheme of one request of a batch."""
-        return list(self._requests(instance, scheme))[row]
+        return self._requests(instance, scheme)[row]
 
     def by_request(self, case: Case) -> list[Case]:
-        """A case for every request of a batch; without one the case itself."""
-        if self.batch == 1:
-            return [case]
+        """A case for every request."""
         requests = self._requests(case.instance, case.scheme)
         return [replace(case, target=own.target, draft=own.draft, draft_scheme=shape) for own, shape in requests]
 
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
         """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
-        if self.batch == 1:
-            return scheme.count(self.expected_instance(instance, scheme).draft)
         expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
         return int(np.prod([shape.count(element.draft) for element, shape in expected]))
 

@@ -24,18 +24,14 @@ class RealCoins:
         self._generator = np.random.default_rng(list(seed))
         self.coin = SamplingCoin(self._generator)
 
-    def uniforms(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Uniform numbers in [0, 1); see `ArgumentCoins.uniforms`."""
-        single = dtype is not None and "32" in str(dtype)  # rounding a float64 could give 1
-        return _in_library(self._generator.random(shape, np.float32 if single else np.float64), library, dtype)
-
-    def exponentials(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Exponential noise of rate 1."""
-        return _in_library(self._generator.exponential(size=shape), library, dtype)
-
-    def gumbels(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Gumbel noise."""
-        return _in_library(self._generator.gumbel(size=shape), library, dtype)
+    def numbers(self, kind: str, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Random numbers of a kind; see `ArgumentCoins.numbers`."""
+        if kind == "uniform":
+            single = dtype is not None and "32" in str(dtype)  # rounding a float64 could give 1
+            drawn: Any = self._generator.random(shape, np.float32 if single else np.float64)
+        else:
+            drawn = getattr(self._generator, kind)(size=shape)
+        return _in_library(drawn, library, dtype)
 
     def seed(self, name: str, value: int) -> int:
         """A new seed for the argument of that name."""

@@ -351,10 +351,6 @@ def noise_parameters(function: Callable[..., Any], positional: int, known: Any) 
 
 def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int, size: int) -> Any:
     """Random numbers of a kind. batch: axes before; drafted: tokens; size: of the vocabulary."""
-    how = {"library": call.rows.library, "dtype": call.rows.dtype}
-    if kind == "uniforms":
-        return call.coins.uniforms((*batch, drafted), **how)
-    if kind == "final_uniforms":
-        return call.coins.uniforms(batch, **how)
-    make = call.coins.exponentials if kind == "noise" else call.coins.gumbels
-    return make((*batch, size), **how)
+    shape = {"uniforms": (*batch, drafted), "final_uniforms": batch}.get(kind, (*batch, size))
+    drawn = {"noise": "exponential", "gumbel": "gumbel"}.get(kind, "uniform")
+    return call.coins.numbers(drawn, shape, call.rows.library, call.rows.dtype)

@@ -75,7 +75,7 @@ def _arguments(slots: Slots, with_draft: bool) -> dict[str, Maker]:
         return call.rows.integers([list(range(place * most, (place + 1) * most)) for place in range(len(call.nodes))])
 
     def uniforms(call: Call, *shape: int) -> Any:
-        return call.coins.uniforms(shape, library=call.rows.library, dtype=call.rows.dtype)
+        return call.coins.numbers("uniform", shape, call.rows.library, call.rows.dtype)
 
     def zeros(call: Call) -> Any:
         return call.rows.array([[[0] * call.size] * _most(call)] * len(call.nodes))

@@ -16,7 +16,7 @@ import numpy as np
 
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers import race
-from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
 
@@ -313,8 +313,3 @@ def argbest(array: Any, axis: int | None, largest: bool) -> Any:
     """Indices of the largest or smallest numbers along an axis."""
     indices = along(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
     return indices[()] if indices.shape == () else indices
-
-
-def selected(condition: Any, x: Any, y: Any) -> Any:
-    """`np.where` with random numbers among the choices."""
-    return wrapped(elementwise(where, condition, x, y))

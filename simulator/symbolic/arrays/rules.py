@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,13 +18,12 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     objects,
     reduced,
     rows_along,
-    selected,
     tested,
     wrapped,
 )
-from draftproof.simulator.symbolic.arrays.searching import searchsorted
+from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.numbers import race
-from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import caller, refused_operation
 
@@ -110,6 +110,50 @@ def _best(largest: bool, drop: bool = False) -> Any:
     return function
 
 
+def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:
+    """`numpy.searchsorted` in one row, an array of integers, by the steps of numpy; NaN is above everything."""
+    if increasing(thresholds):
+        return elementwise(lambda x: _place(thresholds, x, side), values).astype(np.int64)
+    before: Callable[[Any, Any], bool] = race.below if side == "left" else lambda x, y: not race.below(y, x)
+    low, high, last, size = 0, len(thresholds), None, len(thresholds)
+
+    def place(x: Any) -> int:  # in a row that is not sorted the result depends on numpy's steps
+        nonlocal low, high, last
+        if last is not None and before(last[0], x):
+            high = size
+        elif last is not None:
+            low, high = 0, min(high + 1, size)
+        last = (x,)
+        low = high = bisected(lambda threshold: before(threshold, x), thresholds, low, high)
+        return low
+
+    return elementwise(place, values).astype(np.int64)
+
+
+def bisected(before: Callable[[Any], bool], thresholds: Sequence[Any], low: int, high: int) -> int:
+    """Binary search: the first threshold that is not `before`, in a row in which all that are come first."""
+    while low < high:
+        middle = (low + high) // 2
+        if before(thresholds[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def increasing(thresholds: Sequence[Any]) -> bool:
+    """Whether a row has no symbols and is sorted."""
+    if any(isinstance(threshold, Symbol) for threshold in thresholds):
+        return False
+    return all(x <= y for x, y in pairwise([*thresholds, math.inf]))
+
+
+def _place(thresholds: Sequence[Any], x: Any, side: str) -> int:
+    if isinstance(x, Symbol):
+        return count_below(x.variable.region, x, thresholds, strict=side == "left")
+    return int(np.searchsorted(np.array(thresholds, dtype=np.float64), x, side=side))  # type: ignore[call-overload]
+
+
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     row = list(objects(a)) if sorter is None else list(objects(a)[sorter])
     indices = searchsorted(row, v, side)
@@ -142,7 +186,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return np.nonzero(tested(TESTS["not_equal"], condition, 0))
     if isinstance(condition, (SymbolicArray, Symbol)):
         condition = tested(TESTS["not_equal"], condition, 0)
-    return selected(condition, x, y)
+    return wrapped(elementwise(where, condition, x, y))
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:

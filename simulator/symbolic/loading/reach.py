@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from draftproof.simulator.counters import Place
 from draftproof.simulator.origins import auditing_packages, in_simulator, is_user_code
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.loading import compiled, unfollowed
@@ -16,9 +17,6 @@ from draftproof.simulator.symbolic.sources import numpy as numpy_random
 from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.sources import system
 from draftproof.simulator.symbolic.where import refusal
-
-#: A function that reads a value, one that writes it, and its place in words.
-Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 
 @contextmanager
@@ -29,13 +27,13 @@ def only_recording(functions: tuple[Any, ...], note: Callable[[str], None]) -> I
     their Python source, with a note. A generator inside a list, tuple, set or dictionary is refused by name, and so is
     what `unfollowed` names.
     """
-    undo: list[tuple[Callable[[Any], None], Any]] = []
+    undo: list[tuple[Place, Any]] = []
     with auditing_packages(_homes(functions)):
         try:
             for function in functions:
                 unfollowed.assert_followed(function, str(getattr(function, "__name__", "it")))
-            for read, write, name in slots(functions, code=True):
-                value = read()
+            for place in slots(functions, code=True):
+                value, name = place.get(), place.name
                 if type(value) is types.CodeType:
                     unfollowed.assert_imports_none(value)
                     continue
@@ -45,14 +43,14 @@ def only_recording(functions: tuple[Any, ...], note: Callable[[str], None]) -> I
                     note(compiled.noted(name))
                 replacement = source or patches.ORIGINALS.get(id(value)) or _recording_of(value)
                 if replacement is not None:
-                    undo.append((write, value))
-                    write(replacement)
+                    undo.append((place, value))
+                    place.put(replacement)
                 elif isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) < 1000:
                     _refuse_inside(value, name)
             yield
         finally:
-            for write, value in reversed(undo):
-                write(value)
+            for place, value in reversed(undo):
+                place.put(value)
 
 
 def _homes(functions: tuple[Any, ...]) -> set[str]:
@@ -79,7 +77,7 @@ def _refuse_inside(value: Any, name: str) -> None:
             )
 
 
-def slots(functions: tuple[Any, ...], code: bool = False) -> Iterator[Slot]:
+def slots(functions: tuple[Any, ...], code: bool = False) -> Iterator[Place]:
     """Every place from which the functions, and the user code that they name, read values.
 
     code: whether the code of the functions is one, too.
@@ -93,19 +91,19 @@ def slots(functions: tuple[Any, ...], code: bool = False) -> Iterator[Slot]:
             continue
         seen.add(id(owner))
         waiting += _parts(owner)
-        places: Iterator[Slot] = iter(())
+        places: Iterator[Place] = iter(())
         if isinstance(owner, types.FunctionType):
             places = _of_function(owner)
             if code:
-                yield _attribute(owner, "__code__", f"the code of {owner.__name__}")
+                yield Place(f"the code of {owner.__name__}", owner, "__code__")
         elif not isinstance(owner, (type, types.MethodType, functools.partial)):
             places = _attributes(owner)
-        for slot in places:
-            value = slot[0]()
+        for place in places:
+            value = place.get()
             value = compiled.source_of(value) or value
             if _is_audited_value(value, homes):
                 waiting.append(value)
-            yield slot
+            yield place
 
 
 #: What a function calls that sorts, or that keeps the largest entries of a row.
@@ -122,7 +120,7 @@ def sorts(functions: tuple[Any, ...]) -> bool:
 
 def read(functions: tuple[Any, ...]) -> tuple[set[str], set[str]]:
     """The names that the functions, and the user code that they name, read; and the files where these may stand."""
-    values = [take() for take, _, _ in slots(functions, code=True)]
+    values = [place.get() for place in slots(functions, code=True)]
     codes = [value for value in values if type(value) is types.CodeType]
     modules = [vars(value).get("__file__") for value in values if issubclass(type(value), types.ModuleType)]
     files = {file for file in (*modules, *(code.co_filename for code in codes)) if isinstance(file, str)}
@@ -163,17 +161,17 @@ def _is_audited_value(value: Any, homes: set[str]) -> bool:
     return is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None))
 
 
-def _of_function(function: types.FunctionType) -> Iterator[Slot]:
+def _of_function(function: types.FunctionType) -> Iterator[Place]:
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
-        yield _item(function.__globals__, name, f"the global {name}")
+        yield Place(f"the global {name}", function.__globals__, name)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         if _filled(cell):
-            yield _attribute(cell, "cell_contents", f"the closure variable {name}")
+            yield Place(f"the closure variable {name}", cell, "cell_contents")
     for name in function.__kwdefaults__ or ():
-        yield _item(function.__kwdefaults__, name, f"the default of {name}")
+        yield Place(f"the default of {name}", function.__kwdefaults__, name)
     for i in range(len(function.__defaults__ or ())):
-        yield _default(function, i)
+        yield _Default(f"default {i} of {function.__name__}", function, i)
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -190,29 +188,18 @@ def _filled(cell: Any) -> bool:
         return False
 
 
-def _attributes(owner: Any) -> Iterator[Slot]:
-    for name in list(getattr(owner, "__dict__", ())):
-        yield _item(owner.__dict__, name, f"the attribute {name}")
+def _attributes(owner: Any) -> Iterator[Place]:
+    held = getattr(owner, "__dict__", None)
+    for name in list(held) if isinstance(held, dict) else ():
+        yield Place(f"the attribute {name}", held, name)
 
 
-def _item(holder: Any, name: str, what: str) -> Slot:
-    def write(value: Any) -> None:
-        holder[name] = value
+class _Default(Place):
+    """The default of an argument, by its number."""
 
-    return lambda: holder[name], write, what
+    def get(self) -> Any:
+        return self.holder.__defaults__[self.key]
 
-
-def _attribute(holder: Any, name: str, what: str) -> Slot:
-    return lambda: getattr(holder, name), lambda value: setattr(holder, name, value), what
-
-
-def _default(function: types.FunctionType, i: int) -> Slot:
-    def read() -> Any:
-        return (function.__defaults__ or ())[i]
-
-    def write(value: Any) -> None:
-        defaults = list(function.__defaults__ or ())
-        defaults[i] = value
-        function.__defaults__ = tuple(defaults)
-
-    return read, write, f"default {i} of {function.__name__}"
+    def put(self, value: Any) -> None:
+        before = self.holder.__defaults__
+        self.holder.__defaults__ = (*before[: self.key], value, *before[self.key + 1 :])

@@ -18,21 +18,14 @@ class ArgumentCoins:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def uniforms(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Uniform coins to be handed to the function.
+    def numbers(self, kind: str, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Random numbers to be handed to the function.
 
-        library: "numpy" for an array, "torch" for a tensor, "python" for nested lists. A fetch is an index in
-        brackets or a step of a loop; each counts for `reuse`.
+        kind: "uniform", "exponential" of rate 1, or "gumbel", minus the logarithm of exponential ones. library: "numpy"
+        for an array, "torch" for a tensor, "python" for nested lists. A fetch is an index in brackets or a step of a
+        loop; each counts for `reuse`.
         """
-        return _build(self.session, shape, library, dtype, "uniform")
-
-    def exponentials(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Exponential noise of rate 1 to be handed to the function; see `uniforms`."""
-        return _build(self.session, shape, library, dtype, "exponential")
-
-    def gumbels(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
-        """Gumbel noise to be handed to the function, minus the logarithm of exponential noise; see `uniforms`."""
-        return _build(self.session, shape, library, dtype, "gumbel")
+        return _build(self.session, shape, library, dtype, kind)
 
     def seed(self, name: str, value: int) -> Any:
         """A seed for the argument of that name."""
@@ -40,7 +33,6 @@ class ArgumentCoins:
 
 
 def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
-    """Coins of kind "uniform", "exponential" or "gumbel" as "numpy" array, "torch" tensor or nested "python" lists."""
     sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
     if library not in ("numpy", "torch", "python"):
         raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")

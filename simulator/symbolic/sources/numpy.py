@@ -16,7 +16,7 @@ from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.sources import bit_generators
-from draftproof.simulator.symbolic.sources.python import assert_plain, overrides
+from draftproof.simulator.symbolic.sources.python import Library, assert_plain
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -188,34 +188,13 @@ OLD = _SHARED | {
 }
 
 
-def _apply(table: dict[str, Any], name: str, s: Session, g: Stream, arguments: Any, options: Any) -> Any:
-    if name not in table:
-        raise refusal(f"numpy.random {name} cannot be enumerated")
-    return table[name](s, g, *arguments, **options)
-
-
 #: The methods that numpy's own code of a method calls.
 _CALLED = {
     "choice": ("random", "integers", "random_sample", "randint", "rand", "permutation", "shuffle"),
     "rand": ("random_sample",),
     "permutation": ("shuffle",),
 }
-
-
-def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
-    called = ("random_sample",) if name == "random" and table is OLD else _CALLED.get(name, ())
-
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is None or overrides(self, RecordingState if table is OLD else RecordingGenerator, called):
-            return original(self, *arguments, **options)
-        stream = _stream_of(session, self)
-        if session.gives_true_numbers(stream):
-            return original(_TRUE_GLOBAL if self is GLOBAL_STATE else self, *arguments, **options)
-        return _apply(table, name, session, stream, arguments, options)
-
-    method.__name__ = name
-    return method
+_CALLED_OLD = _CALLED | {"random": ("random_sample",)}
 
 
 def _stream_of(session: Session, generator: Any) -> Stream:
@@ -226,9 +205,9 @@ def _stream_of(session: Session, generator: Any) -> Stream:
     return own or session.stream_of(generator._bit_generator)
 
 
-def _methods(base: Any, table: dict[str, Any]) -> dict[str, Any]:
+def _methods(base: Any, library: Library) -> dict[str, Any]:
     names = [name for name in dir(base) if not name.startswith("_") and callable(getattr(base, name))]
-    recorded = {name: _recorded_method(table, name, getattr(base, name)) for name in names if name != "seed"}
+    recorded = {name: library.method(name, getattr(base, name)) for name in names if name != "seed"}
     return recorded | {name: _uncopied(getattr(base, name)) for name in ("__reduce__", "__getstate__")}
 
 
@@ -242,7 +221,7 @@ def _uncopied(original: Any) -> Any:
     return method
 
 
-def _legacy_stream(session: Session, seed: Any) -> Stream:
+def _legacy_stream(session: Session, seed: Any = None) -> Stream:
     """The stream of a `RandomState` with this seed; its first number tells equal sequences."""
     plain = without_seeds(seed)
     return session.seeded("numpy", seed, key=None if plain is seed else _first_number(plain))
@@ -263,13 +242,10 @@ def _make_state(self: Any, seed: Any = None) -> None:
 
 def _seed_state(self: Any, seed: Any = None) -> None:
     session = current()
-    if session is None:
-        _RandomState.seed(self, seed)
-        return
-    stream = _legacy_stream(session, seed)
-    session.attach(self, stream)
-    if stream.constant is not None:
-        _RandomState.seed(self, seed)
+    if session is not None:
+        session.attach(self, _legacy_stream(session, seed))
+    with suspended():  # without a seed numpy asks the operating system
+        _RandomState.seed(self, without_seeds(seed))
 
 
 _Generator: Any = np.random.Generator
@@ -281,15 +257,23 @@ def _spawned(self: Any, n_children: int) -> list[Any]:
     return [type(self)(source) for source in self.bit_generator.spawn(n_children)]
 
 
+#: How the true state of the global generator is taken and put back.
+STATE: Any = getattr(np.random, "get_state"), getattr(np.random, "set_state")  # noqa: B009
+_LEGACY = Library(
+    "numpy.random {}", OLD, lambda: RecordingState, _CALLED_OLD, _stream_of, _legacy_stream, lambda: GLOBAL_STATE,
+    lambda generator: _TRUE_GLOBAL if generator is GLOBAL_STATE else generator, STATE,
+)  # fmt: skip
+_GENERATORS = _LEGACY._replace(rules=NEW, kind=lambda: RecordingGenerator, called=_CALLED)
+
 RecordingGenerator: Any = type(
     "Generator",
     (_Generator,),
-    _methods(_Generator, NEW) | {"spawn": _spawned, "__doc__": "A numpy generator that an audit can follow."},
+    _methods(_Generator, _GENERATORS) | {"spawn": _spawned, "__doc__": "A numpy generator that an audit can follow."},
 )
 RecordingState: Any = type(
     "RandomState",
     (_RandomState,),
-    _methods(_RandomState, OLD)
+    _methods(_RandomState, _LEGACY)
     | {"__init__": _make_state, "seed": _seed_state, "__doc__": "A numpy `RandomState` that an audit can follow."},
 )
 
@@ -306,23 +290,6 @@ def recorded_default_rng(seed: Any = None) -> Any:
     return RecordingGenerator(source if isinstance(source, np.random.BitGenerator) else bit_generators.default(seed))
 
 
-def _recorded_function(name: str, original: Any) -> Any:
-    def function(*arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is None:
-            return original(*arguments, **options)
-        if name == "seed":
-            made = _legacy_stream(session, arguments[0] if arguments else options.get("seed"))
-            return _TRUE_GLOBAL.seed(*arguments, **options) if session.seed_global("numpy", made, STATE) else None
-        stream = _stream_of(session, GLOBAL_STATE)
-        if session.gives_true_numbers(stream):
-            return original(*arguments, **options)
-        return _apply(OLD, name, session, stream, arguments, options)
-
-    function.__name__ = name
-    return function
-
-
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for `numpy.random`."""
     module: Any = np.random
@@ -337,7 +304,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     for name in dict.fromkeys(names):
         original = getattr(module, name, None)
         if callable(original):
-            replaced.append((module, name, _recorded_function(name, original)))
+            replaced.append((module, name, _LEGACY.function(name, original)))
     return replaced
 
 
@@ -354,7 +321,3 @@ def recording_of(value: Any) -> Any:
             _RandomState.set_state(made, _RandomState.get_state(value))
             return made
     return None
-
-
-#: How the true state of the global generator is taken and put back.
-STATE: Any = getattr(np.random, "get_state"), getattr(np.random, "set_state")  # noqa: B009

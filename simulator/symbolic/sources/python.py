@@ -6,7 +6,7 @@ import _random as _written_in_c
 import random as _random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.generators import SHARED
@@ -133,38 +133,91 @@ def overrides(generator: Any, base: Any, names: Iterable[str]) -> bool:
     return any(name in own or getattr(type(generator), name, None) is not getattr(base, name, None) for name in names)
 
 
-def _recorded_method(name: str, original: Any) -> Any:
-    called = _CALLED.get(name, ())
+class Library(NamedTuple):
+    """Random functions of a module or a kind of generator, as they are recorded.
 
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is None or overrides(self, RecordingRandom, called):
-            return original(self, *arguments, **options)
-        stream = session.stream_of(self)
-        if session.gives_true_numbers(stream):
-            return original(self, *arguments, **options)
-        return _apply(name, session, stream, arguments, options)
+    name: of the function in messages, to be formatted. rules: by function: (session, stream, *arguments). kind: gives
+    the recording class. called: the methods that the library's own code of a method calls. stream: of a generator in a
+    session; seeded: of a seed, with the arguments of `seed`. shared: gives the generator of the module's functions, and
+    true: the one that gives true numbers in place of one. state: how its true state is taken and put back.
+    """
 
-    return method
+    name: str
+    rules: dict[str, Callable[..., Any]]
+    kind: Callable[[], Any]
+    called: dict[str, tuple[str, ...]]
+    stream: Callable[[Session, Any], Stream]
+    seeded: Callable[..., Stream]
+    shared: Callable[[], Any]
+    true: Callable[[Any], Any]
+    state: tuple[Callable[[], Any], Callable[[Any], Any]]
+
+    def apply(self, name: str, session: Session, stream: Stream, arguments: Any, options: Any) -> Any:
+        """What a function draws."""
+        if name not in self.rules:
+            raise refusal(f"{self.name.format(name)} cannot be enumerated")
+        return self.rules[name](session, stream, *arguments, **options)
+
+    def method(self, name: str, original: Any) -> Any:
+        """A recording method of a generator."""
+        called = self.called.get(name, ())
+
+        def method(generator: Any, *arguments: Any, **options: Any) -> Any:
+            session = current()
+            if session is None or overrides(generator, self.kind(), called):
+                return original(generator, *arguments, **options)
+            stream = self.stream(session, generator)
+            if session.gives_true_numbers(stream):
+                return original(self.true(generator), *arguments, **options)
+            return self.apply(name, session, stream, arguments, options)
+
+        method.__name__ = name
+        return method
+
+    def function(self, name: str, original: Any) -> Any:
+        """A recording function of the module."""
+
+        def function(*arguments: Any, **options: Any) -> Any:
+            session = current()
+            if session is None:
+                return original(*arguments, **options)
+            if name == "seed":
+                made = self.seeded(session, *arguments, **options)
+                library = self.name.partition(".")[0]
+                if session.seed_global(library, made, self.state):
+                    self.true(self.shared()).seed(*arguments, **options)
+                return None
+            stream = self.stream(session, self.shared())
+            if session.gives_true_numbers(stream):
+                return original(*arguments, **options)
+            return self.apply(name, session, stream, arguments, options)
+
+        function.__name__ = name
+        return function
 
 
-def _apply(name: str, session: Session, stream: Stream, arguments: Any, options: Any) -> Any:
-    function = RECORDED.get(name)
-    if function is None:
-        raise refusal(f"random.{name} cannot be enumerated")
-    return function(session, stream, *arguments, **options)
-
-
-def _stream(session: Session, seed: Any) -> Stream:
+def _seeded(session: Session, a: Any = None, version: int = 2) -> Stream:
     """The stream of a generator with this seed; its first number tells equal sequences."""
-    plain = without_seeds(seed)
-    return session.seeded("random", seed, key=None if plain is seed else _Random(plain).getrandbits(64))
+    plain = without_seeds(a)
+    return session.seeded("random", a, key=None if plain is a else _Random(plain).getrandbits(64))
+
+
+def _stream(session: Session, generator: Any) -> Stream:
+    return session.global_stream("random", generator) if generator is SHARED["random"] else session.stream_of(generator)
+
+
+#: How the true state of the global generator is taken and put back.
+STATE: Any = _random.getstate, _random.setstate
+_LIBRARY = Library(
+    "random.{}", RECORDED, lambda: RecordingRandom, _CALLED, _stream, _seeded, lambda: SHARED["random"],
+    lambda generator: generator, STATE,
+)  # fmt: skip
 
 
 def _seed_method(self: Any, a: Any = None, version: int = 2) -> None:
     session = current()
     if session is not None:
-        session.attach(self, _stream(session, a))
+        session.attach(self, _seeded(session, a))
     _Random.seed(self, without_seeds(a), version)
 
 
@@ -173,32 +226,15 @@ def _make(self: Any, x: Any = None) -> None:
     with suspended():  # it seeds itself
         _Random.__init__(self, 0 if session is not None and x is None else without_seeds(x))
     if session is not None:
-        session.attach(self, _stream(session, x))
+        session.attach(self, _seeded(session, x))
 
 
 RecordingRandom: Any = type(
     "Random",
     (_Random,),
-    {name: _recorded_method(name, getattr(_Random, name)) for name in (*_PUBLIC, "_randbelow")}
+    {name: _LIBRARY.method(name, getattr(_Random, name)) for name in (*_PUBLIC, "_randbelow")}
     | {"seed": _seed_method, "__init__": _make, "__doc__": "`random.Random` whose numbers an audit can follow."},
 )
-
-
-def _recorded_function(name: str, original: Any) -> Any:
-    def function(*arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is None:
-            return original(*arguments, **options)
-        if name == "seed":
-            made = _stream(session, arguments[0] if arguments else options.get("a"))
-            return original(*arguments, **options) if session.seed_global("random", made, STATE) else None
-        stream = session.global_stream("random", SHARED["random"])
-        if session.gives_true_numbers(stream):
-            return original(*arguments, **options)
-        return _apply(name, session, stream, arguments, options)
-
-    function.__name__ = name
-    return function
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -207,7 +243,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     for name in [*_PUBLIC, "seed"]:
         original = getattr(_random, name, None)
         if original is not None:
-            replaced.append((_random, name, _recorded_function(name, original)))
+            replaced.append((_random, name, _LIBRARY.function(name, original)))
     return replaced
 
 
@@ -229,7 +265,3 @@ def assert_plain(generator: Any, base: Any) -> None:
             f"a {type(generator).__name__} with methods of its own was made before the call; make it in the function, "
             "or in its file"
         )
-
-
-#: How the true state of the global generator is taken and put back.
-STATE: Any = _random.getstate, _random.setstate

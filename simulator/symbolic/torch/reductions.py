@@ -16,7 +16,7 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     rows_along,
     tested,
 )
-from draftproof.simulator.symbolic.arrays.searching import bisected, increasing, searchsorted
+from draftproof.simulator.symbolic.arrays.rules import bisected, increasing, searchsorted
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS
 from draftproof.simulator.symbolic.torch.memory import Tensors
@@ -29,12 +29,20 @@ def _dims(x: Any, dim: Any) -> list[int]:
     return sorted({d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)}) if x.dim() else []
 
 
+def _given(names: tuple[str, ...], args: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments after the first tensor by their names."""
+    return dict(zip(names, args[1:], strict=False)) | options
+
+
+_ALONG = ("dim", "keepdim")
+
+
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        x = args[0]
-        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        x, given = args[0], _given(_ALONG, args, options)
+        keep = given.get("keepdim", False)
         result = tensors.values(x)
-        for d in reversed(_dims(x, args[1] if len(args) > 1 else options.get("dim"))):
+        for d in reversed(_dims(x, given.get("dim"))):
             result = along(function, result, d)
             result = np.expand_dims(result, d) if keep else result
         return tensors.wrap(result, options.get("dtype") or x.dtype, x.device)
@@ -44,7 +52,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _mean(tensors: Tensors, args: Any, options: Any) -> Any:
     x = args[0]
-    dims = _dims(x, args[1] if len(args) > 1 else options.get("dim"))
+    dims = _dims(x, _given(_ALONG, args, options).get("dim"))
     count = int(np.prod([x.shape[d] for d in dims]))
     total = _reduction(fold("add"))(tensors, args, options)
     return tensors.wrap(elementwise(lambda v: v / count, tensors.values(total)), total.dtype, x.device)
@@ -65,8 +73,8 @@ def indices(array: Any, device: Any) -> Any:
 
 def _argbest(choose: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        dim = args[1] if len(args) > 1 else options.get("dim")
-        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        given = _given(_ALONG, args, options)
+        dim, keep = given.get("dim"), given.get("keepdim", False)
         places = along(choose, tensors.values(args[0]), dim if args[0].dim() else None)
         return indices(np.expand_dims(places, dim) if keep and dim is not None else places, args[0].device)
 
@@ -80,11 +88,11 @@ def _best(choose: Callable[..., Any], function: Callable[..., Any], name: str) -
         if len(args) > 1 and isinstance(args[1], torch.Tensor):
             result = elementwise(BINARY[name], tensors.values(args[0]), tensors.values(args[1]))
             return tensors.wrap(result, torch.result_type(args[0], args[1]), args[0].device)
-        if len(args) < 2 and "dim" not in options:
+        given = _given(_ALONG, args, options)
+        if "dim" not in given:
             return _reduction(function)(tensors, args, options)
         places = _argbest(choose)(tensors, args, options)
-        dim = args[1] if len(args) > 1 else options["dim"]
-        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        dim, keep = given["dim"], given.get("keepdim", False)
         index = places if keep else places.unsqueeze(dim)
         result = np.take_along_axis(tensors.values(args[0]), index.cpu().numpy(), dim)
         values = tensors.wrap(result if keep else result.squeeze(dim), args[0].dtype, args[0].device)
@@ -94,15 +102,13 @@ def _best(choose: Callable[..., Any], function: Callable[..., Any], name: str) -
 
 
 def _sort(tensors: Tensors, args: Any, options: Any) -> Any:
-    names = (
-        ["dim", "descending"] if not any(isinstance(argument, bool) for argument in args[1:2]) else ["stable", "dim"]
-    )
-    given = dict(zip(names, args[1:], strict=False)) | options
+    names = ("stable", "dim") if any(isinstance(argument, bool) for argument in args[1:2]) else ("dim", "descending")
+    given = _given(names, args, options)
     return _ordered(tensors, args[0], given.get("dim", -1), given.get("descending", False), None)
 
 
 def _topk(tensors: Tensors, args: Any, options: Any) -> Any:
-    given = dict(zip(("k", "dim", "largest"), args[1:], strict=False)) | options
+    given = _given(("k", "dim", "largest"), args, options)
     return _ordered(tensors, args[0], given.get("dim", -1), given.get("largest", True), given["k"])
 
 

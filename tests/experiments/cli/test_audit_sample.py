@@ -100,9 +100,9 @@ def test_the_same_seed_gives_the_same_samples_and_leaves_the_generators_as_they_
 
 def test_coins_as_arguments_are_real_numbers():
     coins = RealCoins([1])
-    assert coins.uniforms((2, 3), "numpy", "float32").dtype == np.float32
-    assert [len(row) for row in coins.exponentials((2, 3), "python")] == [3, 3]
-    assert isinstance(coins.uniforms((), "numpy"), float)
+    assert coins.numbers("uniform", (2, 3), "numpy", "float32").dtype == np.float32
+    assert [len(row) for row in coins.numbers("exponential", (2, 3), "python")] == [3, 3]
+    assert isinstance(coins.numbers("uniform", (), "numpy"), float)
     assert coins.seed("seed", 5) != coins.seed("seed", 5)
 
 

@@ -18,7 +18,7 @@ QUARTER, HALF = fmpq(1, 4), fmpq(1, 2)
 def coins(library, shape=2):
     if library == "torch":
         pytest.importorskip("torch")
-    return lambda session: (ArgumentCoins(session).uniforms(shape, library),)
+    return lambda session: (ArgumentCoins(session).numbers("uniform", shape, library),)
 
 
 def twice(u):
@@ -79,9 +79,11 @@ def test_each_coin_once_is_no_reuse(follow, library):
 def test_exponential_noise_as_argument(law):
     torch = pytest.importorskip("torch")
     p = torch.tensor([[0.5, 0.5], [0.25, 0.75]])
-    found = law(lambda e: (p / e).argmax(-1).tolist(), lambda s: (ArgumentCoins(s).exponentials((2, 2), "torch"),))
+    found = law(
+        lambda e: (p / e).argmax(-1).tolist(), lambda s: (ArgumentCoins(s).numbers("exponential", (2, 2), "torch"),)
+    )
     assert found == {(a, b): HALF * fmpq((1, 3)[b], 4) for a in (0, 1) for b in (0, 1)}
-    plain = law(lambda e: int(np.argmin(e / np.array([1, 3]))), lambda s: (ArgumentCoins(s).exponentials(2),))
+    plain = law(lambda e: int(np.argmin(e / np.array([1, 3]))), lambda s: (ArgumentCoins(s).numbers("exponential", 2),))
     assert plain == {0: QUARTER, 1: fmpq(3, 4)}
 
 
@@ -89,14 +91,14 @@ def test_shapes_and_types():
     torch = pytest.importorskip("torch")
     with intercepted(EnumeratingCoin(FLOAT64)) as session:
         coins = ArgumentCoins(session)
-        assert coins.uniforms((2, 3), "torch").dtype == torch.float64
-        assert coins.uniforms((2, 3), "torch", torch.float32).shape == (2, 3)
-        assert coins.uniforms((), "torch").dim() == 0
-        assert coins.uniforms((2, 3)).shape == (2, 3)
-        assert coins.uniforms(()) < 2
-        assert [len(row) for row in coins.uniforms((2, 3), "python")] == [3, 3]
+        assert coins.numbers("uniform", (2, 3), "torch").dtype == torch.float64
+        assert coins.numbers("uniform", (2, 3), "torch", torch.float32).shape == (2, 3)
+        assert coins.numbers("uniform", (), "torch").dim() == 0
+        assert coins.numbers("uniform", (2, 3)).shape == (2, 3)
+        assert coins.numbers("uniform", ()) < 2
+        assert [len(row) for row in coins.numbers("uniform", (2, 3), "python")] == [3, 3]
         with pytest.raises(InvalidInput, match="library = 'cupy'"):
-            coins.uniforms(1, "cupy")
+            coins.numbers("uniform", 1, "cupy")
 
 
 def test_corner_coins_tell_weak_from_strict_comparisons(follow):
@@ -114,10 +116,10 @@ def test_corner_coins_tell_weak_from_strict_comparisons(follow):
 
 
 def test_uniforms_as_arguments_have_corners_and_exponentials_have_none(follow):
-    uniform = follow(lambda u: u <= 0, lambda s: (ArgumentCoins(s).uniforms(()),), boundary=True)
+    uniform = follow(lambda u: u <= 0, lambda s: (ArgumentCoins(s).numbers("uniform", ()),), boundary=True)
     assert uniform.law.keys() == {True, False}
     assert {value for _, value in uniform.events} == {fmpq(0), 1 - fmpq(1, 2**53)}
-    noise = follow(lambda e: e <= 0, lambda s: (ArgumentCoins(s).exponentials(()),), boundary=True)
+    noise = follow(lambda e: e <= 0, lambda s: (ArgumentCoins(s).numbers("exponential", ()),), boundary=True)
     assert (noise.law, noise.events) == ({False: 1}, set())
 
 

@@ -184,9 +184,9 @@ def test_a_part_of_the_coins_is_not_written_to(follow):
         return bool(coins[0] < 0.5)
 
     with pytest.raises(InvalidVerifier, match="part of an array of coins"):
-        follow(function, lambda session: (ArgumentCoins(session).uniforms((2,), "torch"),))
+        follow(function, lambda session: (ArgumentCoins(session).numbers("uniform", (2,), "torch"),))
     with pytest.raises(ValueError, match="read-only"):
-        follow(function, lambda session: (ArgumentCoins(session).uniforms((2,), "numpy"),))
+        follow(function, lambda session: (ArgumentCoins(session).numbers("uniform", (2,), "numpy"),))
 
 
 def test_a_warning_is_noted_with_the_line_of_the_function(follow):
