@@ -16,7 +16,7 @@ def train_head(kind: str, given: SharedOptions) -> int:
     libraries()
     from draftproof.experiments.models.pair.head_training import PLANS, make_head
     from draftproof.experiments.models.pair.opened import suitable_threads
-    from draftproof.experiments.models.pair.pair import load_target
+    from draftproof.experiments.models.pair.pair import load_pair
     from draftproof.experiments.shared.progress import bar, remark
 
     places = 4 if kind == "specblock" and given.places is None else given.places
@@ -28,7 +28,7 @@ def train_head(kind: str, given: SharedOptions) -> int:
         raise InvalidInput("--target is given without --out; say where the head goes")
     where = Path(out if out is not None else f"{folder}/{kind}")
     corpus = read_corpus(given.text)
-    pair = load_target(target if target is not None else f"{folder}/target", given.device, "float32")
+    pair = load_pair(target if target is not None else f"{folder}/target", None, given.device)
     with suitable_threads(pair), bar("training the head", steps) as tick:
         record, reused = make_head(pair, corpus, kind, steps, given.seed, where, tick, places)
     if reused:

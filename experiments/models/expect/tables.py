@@ -22,7 +22,6 @@ from zipfile import BadZipFile
 import numpy as np
 
 from draftproof.experiments.models.pair.devices import check_fits, libraries, within_memory
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
@@ -142,7 +141,7 @@ def continued_rows(pair: Pair, which: str, sampling: Sampling, root: Sequence[in
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
     model = pair.model(which)
     check_fits(model, which, len(root) + tokens.shape[1])
-    cached = tokens.shape[1] and len(root) and not reads_features(model)
+    cached = tokens.shape[1] and len(root) and not pair.reads_features(which)
     shared = _root_cache(pair, which, prefix) if cached else None
     if shared is None:
         whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)

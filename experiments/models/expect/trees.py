@@ -12,7 +12,6 @@ import torch
 
 from draftproof.experiments.models.loop.drafting import advance, drawing, nodes_of
 from draftproof.experiments.models.loop.vectors import TreeRows
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.sampling import Sampling
@@ -49,7 +48,7 @@ class RootTrees:
         """Compute the missing rows after these contexts."""
         known = {"target": self.target, "draft": self.draft, "told": self.told}[which].known
         missing, begins = set(contexts) - known.keys(), len(self._root)
-        along = {} if reads_features(self._pair.model(which)) else self._logits_along(which, missing)
+        along = {} if self._pair.reads_features(which) else self._logits_along(which, missing)
         for some in _by_length(missing):
             texts = torch.tensor([[*self._root, *context] for context in some], device=self._pair.device)
             logits = (

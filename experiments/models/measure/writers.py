@@ -21,7 +21,6 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
 from draftproof.experiments.models.measure.rounds import Turn
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import Narrow
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
@@ -109,7 +108,7 @@ def _assistant(setting: Setting) -> Any:
 def missing_assisted(setting: Setting) -> str | None:
     """In words why assisted generation of transformers cannot use this draft; None where it can."""
     missing = f"{ASSISTED} of transformers is not measured"
-    if reads_features(setting.pair.draft):
+    if setting.pair.reads_features("draft"):
         return f"{missing}: it has no place for a draft that reads features"
     try:
         timed_text(setting, ASSISTED, 1, 0, 0)

@@ -1,7 +1,6 @@
 """A text split into a training part and a held-out end, and how well models predict the held-out end.
 
-Models are compared with an interpolated n-gram model, that of `draftproof.simulator.instances.ngram` ([witten1991zero],
-method C) in floats, for any vocabulary size `V`: only contexts that occur are kept.
+Models are compared with the interpolated n-gram models of `text_drafts`.
 """
 
 import hashlib
@@ -60,44 +59,19 @@ def read_corpus(name: str) -> Corpus:
 def ngram_bits(training: Any, held_out: Any, vocab_size: int, order: int) -> float:
     """Bits per token of the held-out tokens, each after the `order` tokens before it, training tokens included.
 
-    training, held_out: token arrays of shape `(n,)`; raises `InvalidInput` where `training` is shorter than a context.
+    training, held_out: token arrays of shape `(n,)`. Raises `InvalidInput` where `training` is shorter than a context,
+    and for too many contexts.
     """
-    if len(training) <= order:
-        raise InvalidInput(f"{len(training)} training tokens are too few for order {order}")
-    kinds, tokens = np.unique(np.concatenate([training, held_out]), return_inverse=True)
-    size = len(kinds)  # only tokens that occur are numbered
-    if float(size) ** (order + 1) >= 2.0**63:
-        raise InvalidInput(f"order {order} over {size} different tokens has too many contexts; lower the order")
-    known, asked = tokens[: len(training)], tokens[len(training) - order :]
-    mass = np.full(len(held_out), 1 / vocab_size)
-    for length in range(order + 1):
-        seen, after = _windows(known, length, size)
-        context, wanted = (part[order - length :] for part in _windows(asked, length, size))
-        both, both_counts = np.unique(seen * size + after, return_counts=True)
-        different = _looked_up(context, *np.unique(both // size, return_counts=True))
-        total = _looked_up(context, *np.unique(seen, return_counts=True)) + different
-        count = _looked_up(context * size + wanted, both, both_counts)
-        mass = np.where(total > 0, (count + different * mass) / np.maximum(total, 1), mass)
-    return float(-np.log2(mass).mean())
+    from draftproof.experiments.models.pair.text_drafts import count_ngrams
 
-
-def _windows(tokens: Any, length: int, size: int) -> tuple[Any, Any]:
-    """Every window of `length` tokens as one number in base `size`, and the token after it."""
-    starts = len(tokens) - length
-    index = np.zeros(starts, dtype=np.int64)
-    for offset in range(length):
-        index = index * size + tokens[offset : offset + starts]
-    return index, np.asarray(tokens[length:], dtype=np.int64)
-
-
-def _looked_up(asked: Any, keys: Any, values: Any) -> Any:
-    """The values of the keys `asked`, 0 for missing keys; `keys` is sorted."""
-    place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    return np.where(keys[place] == asked, values[place], 0)
+    model = count_ngrams(training, vocab_size, order).double()
+    return model_bits(model, np.asarray(training), np.asarray(held_out), vocab_size, WINDOW)
 
 
 #: Windows scored in one pass, and the most numbers of logits in it, which may allow fewer windows.
 BATCH, BATCH_ENTRIES = 64, 2**24
+#: Windows of n-grams, whose contexts are far shorter.
+WINDOW = 64
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from draftproof.experiments.models.pair.folder import check_same, new_folder, re
 from draftproof.experiments.models.pair.head import Head, new_head
 from draftproof.experiments.models.pair.hidden import additive, shifted
 from draftproof.experiments.models.pair.pair import Pair, target_digest
-from draftproof.experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
+from draftproof.experiments.models.pair.training import Plan, fitted, last_tenth
 from draftproof.simulator.errors import InvalidInput
 
 #: Windows, steps and learning rate of each kind: about a minute or two of one processor for a small target.
@@ -113,40 +112,21 @@ def make_head(
 
 
 def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]) -> dict[str, Any]:
-    losses = _trained(head, tokens, plan, seed, tick)
+    """Train and save; tick: called with 1 after every step."""
+
+    def losses_of(windows: Any) -> tuple[Any, Any]:
+        with torch.no_grad(), head.watching() as seen:
+            rows = head.target(windows, use_cache=False).logits.softmax(-1)
+        return _loss(head, windows, seen[0], rows)
+
+    losses = fitted(head, tokens, plan, np.random.default_rng(seed), plan.window, losses_of, lambda _: tick(1))
     with saving("the head"):
         head.save_pretrained(folder)
     return {
         "parameters": sum(weights.numel() for weights in head.parameters()),
-        "loss_bits_per_token": fmean(losses[-max(1, len(losses) // 10) :]),
+        "loss_bits_per_token": last_tenth(losses),
         "versions": model_versions(),
     }
-
-
-def _trained(head: Head, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:
-    """The cross-entropy of the rows right after the text in every step, in bits per token."""
-    generator, target = np.random.default_rng(seed), head.target
-    text = torch.as_tensor(np.asarray(tokens), device=target.device)
-    offsets = torch.arange(plan.window, device=target.device)
-    head.train()
-    optimizer = torch.optim.AdamW(head.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
-    losses: list[float] = []
-    for step in range(plan.steps):
-        starts = torch.as_tensor(generator.integers(0, len(tokens) - plan.window, plan.batch), device=target.device)
-        windows = text[starts[:, None] + offsets]
-        with torch.no_grad(), head.watching() as seen:
-            rows = target(windows, use_cache=False).logits.softmax(-1)
-        for group in optimizer.param_groups:
-            group["lr"] = plan.rate * rate_at(step, step / plan.steps)
-        loss, first = _loss(head, windows, seen[0], rows)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(head.parameters(), LARGEST_GRADIENT)
-        optimizer.step()
-        losses.append(float(first.detach()) / float(np.log(2)))
-        tick(1)
-    head.eval()
-    return losses
 
 
 def _loss(head: Head, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:

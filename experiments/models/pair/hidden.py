@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     import torch
 
 
-def reads_features(model: Any) -> bool:
-    """Whether a draft reads the features of its target, as heads do.
-
-    Its rows depend on where a tree begins; `continued` computes them.
-    """
-    return bool(getattr(model, "reads_features", False))
-
-
 @contextmanager
 def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
     """The features of all passes that the model makes in the body, each of shape `(B, n, H)`.

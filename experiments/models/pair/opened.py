@@ -1,7 +1,7 @@
 """Opens a pair of models (trained now, loaded from a folder, or any two models), with its text and its quality."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,53 +139,41 @@ def open_pair(wanted: PairRequest) -> Iterator[Opened]:
 
     In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
     """
-    corpus = read_corpus(wanted.text)
-    roots: dict[str, Any] = {"prompts": wanted.read_prompts(), "context": wanted.context}
-    if wanted.target is not None and wanted.draft is not None:
-        pair = replace(_loaded(wanted, wanted.target, wanted.draft, corpus), text_digest=corpus.digest)
-        with _threads(_is_small(pair)):
-            yield Opened(_readable(pair), corpus, **roots)
+    if wanted.target is not None:
+        opened = load_wanted(wanted)
+        with suitable_threads(opened.pair):
+            yield opened
         return
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
-        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair"), **roots)
+        wanted = replace(wanted, folder=wanted.folder or f"{folder}/pair")
+        record = _trained(wanted, str(wanted.folder))
+        made = {"quality": record["bits_per_character"], "sample": record["sample"]} if wanted.draft is None else {}
+        yield replace(load_wanted(wanted), **made)
 
 
 def load_wanted(wanted: PairRequest) -> Opened:
     """An existing pair, with the text or prompts for its roots; nothing is trained, measured or written.
 
-    Raises `InvalidInput`, also for a folder that holds a pair of another text.
+    Raises `InvalidInput`, also for a folder that holds a pair of another text, and for a pair without a tokenizer.
     """
     corpus, prompts = read_corpus(wanted.text), wanted.read_prompts()
     if wanted.target is not None and wanted.draft is not None:
-        pair = _loaded(wanted, wanted.target, wanted.draft, corpus)
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
+        pair = replace(pair, text_digest=corpus.digest)
     else:
         pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
         _check_text(str(wanted.folder), corpus, pair.text_digest)
-        pair = with_bos(pair, wanted.bos)
-    return Opened(_readable(pair), corpus, prompts=prompts, context=wanted.context)
-
-
-def _readable(pair: Pair) -> Pair:
-    """The pair; raises `InvalidInput` for one without a tokenizer."""
-    if pair.tokenizer is None:
-        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    return pair
-
-
-def _loaded(wanted: PairRequest, target: str, draft: str, corpus: Corpus) -> Pair:
-    pair = load_pair(target, draft, wanted.device, wanted.dtype, corpus.training)
     for note in pair.notes:
         remark(note)
-    return with_bos(pair, wanted.bos)
+    pair = with_bos(pair, wanted.bos)
+    if pair.tokenizer is None:
+        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
+    return Opened(pair, corpus, prompts=prompts, context=wanted.context)
 
 
 def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
     """In the body a small target runs on one thread, since several threads are slower for it."""
-    return _threads(_is_small(pair))
-
-
-def _is_small(pair: Pair) -> bool:
-    return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
+    return _threads(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
 
 
 @contextmanager
@@ -199,27 +187,15 @@ def _threads(one: bool) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
-    """The pair of a folder, or a newly trained one where the folder is new."""
+def _trained(wanted: PairRequest, folder: str) -> dict[str, Any]:
+    """The record of the pair of a folder, newly trained where the folder is new; raises `InvalidInput`."""
+    corpus = read_corpus(wanted.text)
     record = recorded(Path(folder), "name another folder with --pair")
     if record is None:
         steps = QUICK_STEPS if wanted.quick else None
         recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
-        record, _ = make_pair(recipe, folder, choose_device(wanted.device))
-    else:
-        _check_record(wanted, corpus, folder, record["configuration"])
-        remark(f"{folder} holds a pair already; it was not trained again")
-    pair = with_bos(
-        load_folder(folder, wanted.device, wanted.dtype, wanted.draft, corpus.training),
-        wanted.bos,
-    )
-    if wanted.draft is not None:
-        return Opened(_readable(pair), corpus)
-    return Opened(pair, corpus, record["bits_per_character"], record["sample"])
-
-
-def _check_record(wanted: PairRequest, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` where options contradict the record of the pair in the folder."""
+        return make_pair(recipe, folder, choose_device(wanted.device))[0]
+    there = record["configuration"]
     _check_text(folder, corpus, there.get("text_hash"))
     asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
     for key, value in asked.items():
@@ -228,6 +204,8 @@ def _check_record(wanted: PairRequest, corpus: Corpus, folder: str, there: Mappi
                 f"{folder} holds a pair with {key} {there.get(key)}, not {value}; "
                 "leave out --vocab and --tokenizer to use it, or name another folder with --pair"
             )
+    remark(f"{folder} holds a pair already; it was not trained again")
+    return record
 
 
 def _check_text(folder: str, corpus: Corpus, text_hash: object) -> None:

@@ -26,7 +26,6 @@ from draftproof.experiments.models.pair.devices import (
 )
 from draftproof.experiments.models.pair.drafts import DraftSpec, parse_draft
 from draftproof.experiments.models.pair.head_kinds import HEADS
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
@@ -90,6 +89,13 @@ class Pair:
         """The model of a role; "told" is what a verifier is told of the draft."""
         return self.target if which == "target" else self.draft
 
+    def reads_features(self, which: str) -> bool:
+        """Whether this model is a draft that reads features of the target, as heads do.
+
+        Its rows depend on where a tree begins; `continued` computes them.
+        """
+        return bool(getattr(self.model(which), "reads_features", False))
+
     @property
     def positions(self) -> int | None:
         """The number of tokens that both models are made for; None where neither says."""
@@ -149,7 +155,7 @@ class Pair:
         model = self.model(which)
 
         def computed(part: Any) -> Any:
-            if root is not None and reads_features(model):
+            if root is not None and self.reads_features(which):
                 return model.continued(part[:1, :root], part[:, root:])
             return model(part, use_cache=False).logits[:, -1]
 
@@ -218,37 +224,27 @@ class Pair:
         return self.tokenizer
 
 
-def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float32", text: str | None = None) -> Pair:
+def load_pair(
+    target: str, draft: str | None, device: str = "auto", dtype: str = "float32", text: str | None = None
+) -> Pair:
     """Any two causal language models of transformers, each a folder or a name; or a draft that is built for the target.
 
-    draft: such as `ngram:order=4`, counted on `text` (`drafts`). device: auto, cpu or cuda. dtype: float32, bfloat16,
-    float16 or float64. Where embeddings are padded beyond the tokens that both tokenizers know, both models are cut to
-    those tokens, and `notes` says so.
+    draft: such as `ngram:order=4`, counted on `text` (`drafts`); None for the target itself. device: auto, cpu or cuda.
+    dtype: float32, bfloat16, float16 or float64. Where embeddings are padded beyond the tokens that both tokenizers
+    know, both models are cut to those tokens, and `notes` says so.
     Raises `InvalidInput`: a missing path, an unknown model, no causal language model, vocabularies that differ,
     no space, no CUDA, an unknown precision, torch or transformers not installed, a draft that cannot be built.
     """
-    where, precision = choose_device(device), choose_dtype(dtype)
-    spec = parse_draft(draft)
-    if spec is not None:
-        return _with_made(load_target(target, device, dtype), spec, text)
-    located = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
-    configs = tuple(read_config(model) for model in located)
-    tokenizers = tuple(read_tokenizer(model) for model in located)
+    where, precision, spec = choose_device(device), choose_dtype(dtype), parse_draft(draft or "")
+    given = [target] if draft is None or spec is not None else [target, draft]
+    located = [locate(role, name) for role, name in zip(ROLES, given, strict=False)]
+    configs, tokenizers = [read_config(model) for model in located], [read_tokenizer(model) for model in located]
     size = _common_size(located, configs, tokenizers)
-    models, notes = zip(
-        *(_cut_model(model, config, size, where, precision) for model, config in zip(located, configs, strict=True)),
-        strict=True,
-    )
-    return Pair(
-        models[0],
-        models[1],
-        tokenizers[0] or tokenizers[1],
-        where,
-        precision,
-        size,
-        names=(located[0].name, located[1].name),
-        notes=tuple(note for of_model in notes for note in of_model),
-    )
+    cut = [_cut_model(model, config, size, where, precision) for model, config in zip(located, configs, strict=True)]
+    models, notes = [model for model, _ in cut], tuple(note for _, of_model in cut for note in of_model)
+    tokenizer, names = tokenizers[0] or tokenizers[-1], (located[0].name, located[-1].name)
+    pair = Pair(models[0], models[-1], tokenizer, where, precision, size, names=names, notes=notes)
+    return pair if spec is None else _with_made(pair, spec, text)
 
 
 def load_folder(
@@ -290,20 +286,6 @@ def _cut_model(located: Located, config: Any, size: int, device: Any, dtype: Any
     return model, (f"{located}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
 
 
-def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pair:
-    """A pair in which the target is also the draft, to be replaced later; arguments and errors as for `load_pair`."""
-    where, precision = choose_device(device), choose_dtype(dtype)
-    located = locate("target", target)
-    config, tokenizer = read_config(located), read_tokenizer(located)
-    size = (
-        _rows_of_logits(config)
-        if tokenizer is None
-        else _common_size((located, located), (config, config), [tokenizer] * 2)
-    )
-    model, notes = _cut_model(located, config, size, where, precision)
-    return Pair(model, model, tokenizer, where, precision, size, names=(located.name, located.name), notes=notes)
-
-
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     from draftproof.experiments.models.pair.drafts import make_draft
 
@@ -315,9 +297,9 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
 def _common_size(located: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
     """The number of tokens that both models have; raises `InvalidInput` where a token differs between them."""
     sizes = [_rows_of_logits(config) for config in configs]
-    first, second = tokenizers
+    first, second = tokenizers[0], tokenizers[-1]
     if first is None or second is None:
-        if sizes[0] != sizes[1]:
+        if sizes[0] != sizes[-1]:
             raise InvalidInput(
                 f"{located[0]} has {sizes[0]} tokens and {located[1]} has {sizes[1]}, and not both have a tokenizer "
                 "to tell which are the same; choose two models of one family"

@@ -8,7 +8,7 @@ A target with many layers is trained with few first. Then copies of each layer a
 weights 0, which change nothing until they are trained (function-preserving growth, Net2Net, arXiv:1511.05641).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import cos, log, pi
@@ -118,23 +118,62 @@ def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Cal
             f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
         )
     generator = np.random.default_rng(seed)
-    text, offsets = torch.as_tensor(tokens, device=device), torch.arange(plan.window + 1, device=device)
+
+    def losses_of(windows: Any) -> tuple[Any, Any]:
+        entered = _noisy(windows[:, :-1], plan.noise, model.config.vocab_size, generator)
+        logits = model(entered, use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+        return loss, loss
+
+    with within_memory("training", device):
+        model = model.to(device)
+        losses = fitted(model, tokens, plan, generator, plan.window + 1, losses_of, tick)
+    return Trained(model.requires_grad_(False), len(losses), last_tenth(losses))
+
+
+def fitted(
+    model: Any,
+    tokens: Any,
+    plan: Plan,
+    generator: np.random.Generator,
+    length: int,
+    losses_of: Callable[[Any], tuple[Any, Any]],
+    tick: Callable[[float], None],
+) -> list[float]:
+    """Train a model in place, and put it in evaluation mode; the losses that are shown, step by step, in nats.
+
+    length: tokens of a window that is drawn. losses_of: the loss of windows, shape `(batch, length)`, and the one that
+    is shown. tick: as for `train`.
+    """
+    torch, _ = libraries()
+    device = next(model.parameters()).device
+    text, offsets = torch.as_tensor(np.asarray(tokens), device=device), torch.arange(length, device=device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
     losses: list[float] = []
     begun, done = perf_counter(), 0.0
-    with within_memory("training", device):
-        model = model.to(device).train()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
-        while done < 1:
-            starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
-            windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
-            for group in optimizer.param_groups:
-                group["lr"] = plan.rate * rate_at(len(losses), done)
-            entered = _noisy(windows[:, :-1], plan.noise, model.config.vocab_size, generator)
-            losses.append(_step(model, optimizer, entered, windows[:, 1:]))
-            before, done = done, _share(plan, len(losses), begun)
-            tick(min(done, 1.0) - before)
-    last = fmean(losses[-max(1, len(losses) // 10) :])
-    return Trained(model.eval().requires_grad_(False), len(losses), last / log(2))
+    model.train()
+    while done < 1:
+        starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
+        windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
+        for group in optimizer.param_groups:
+            group["lr"] = plan.rate * rate_at(len(losses), done)
+        loss, shown = losses_of(windows)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
+        optimizer.step()
+        # As a number: tensors that are kept would fragment the memory for the next step's logits, by a gigabyte in a
+        # hundred steps. Reading it also waits for the device, whose time counts towards a limit in seconds.
+        losses.append(float(shown.detach()))
+        before, done = done, _share(plan, len(losses), begun)
+        tick(min(done, 1.0) - before)
+    model.eval()
+    return losses
+
+
+def last_tenth(losses: Sequence[float]) -> float:
+    """The mean loss of the last tenth of the steps, in bits."""
+    return fmean(losses[-max(1, len(losses) // 10) :]) / log(2)
 
 
 def _share(plan: Plan, steps: int, begun: float) -> float:
@@ -153,19 +192,6 @@ def _noisy(tokens: Any, share: float, vocab_size: int, generator: np.random.Gene
     replaced = torch.from_numpy(generator.random(tokens.shape) < share).to(tokens.device)
     others = torch.from_numpy(generator.integers(0, vocab_size, tokens.shape)).to(tokens.device)
     return torch.where(replaced, others, tokens)
-
-
-def _step(model: Any, optimizer: Any, entered: Any, wanted: Any) -> float:
-    torch, _ = libraries()
-    logits = model(entered, use_cache=False).logits
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
-    optimizer.step()
-    # As a number: tensors that are kept would fragment the memory for the next step's logits, by a gigabyte in a
-    # hundred steps. Reading it also waits for the device, whose time counts towards a limit in seconds.
-    return float(loss.detach())
 
 
 def grown(model: Any, layers: int) -> Any:

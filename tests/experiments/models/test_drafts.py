@@ -14,7 +14,6 @@ import transformers
 from draftproof.experiments.models.loop.drafting import Drafting
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.corpus import ngram_bits
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import Pair, load_pair
 from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
@@ -70,14 +69,6 @@ def test_rows_of_ngrams_are_those_of_the_formula(order: int) -> None:
         row = model(torch.tensor([context])).logits[0, -1].double().exp()
         exact = [float(interpolated(text, context[max(0, len(context) - order) :], token, 4)) for token in range(4)]
         assert row.tolist() == pytest.approx(exact, abs=1e-6)  # logits are float32
-
-
-def test_ngrams_score_a_text_as_the_yardstick_does() -> None:
-    model = count_ngrams(TEXT[:500], 3, 3)
-    rows = model(torch.tensor([TEXT]), use_cache=False).logits[0].double().log_softmax(-1)
-    scored = rows[499:-1].gather(1, torch.tensor(TEXT)[500:, None])
-    expected = ngram_bits(np.array(TEXT[:500]), np.array(TEXT[500:]), 3, 3)
-    assert -float(scored.mean()) / np.log(2) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
