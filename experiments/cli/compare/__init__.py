@@ -127,8 +127,6 @@ def compare(
     wanted = wanted_policies(policies, first, folder, made.verifiers, made.schemes, arithmetic, costs)
     _refuse_together(made, policies, plot, told, steady_state)
     cells = made.cells()
-    if not any(cell.verifier for cell in cells):
-        raise InvalidInput(f"none of the verifiers is for {made.schemes[0]}; name others, or another scheme")
     needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
     if plan:
         return _planned(made, needed, Store(resume) if resume else {})

@@ -17,7 +17,7 @@ from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
-from draftproof.simulator.errors import Fails, TooLarge, UnsupportedTree
+from draftproof.simulator.errors import Fails, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
 
@@ -113,8 +113,15 @@ class Plan:
     _trials: dict[int, dict[str, dict[Any, float]]] = field(default_factory=dict)
 
     def cells(self) -> list[Cell]:
-        """Every row to compute; raises `TooLarge` for one that does not fit, where there are no limits."""
+        """Every row to compute.
+
+        Raises `TooLarge` for one that does not fit, where there are no limits, and `InvalidInput` where none is left.
+        """
         found = [cell for number in range(len(self.places)) for cell in self.laws(number, self.schemes)]
+        if not found and self.limits != Limits():
+            raise InvalidInput("no row is below the limits; raise most_runs and most_steps, or leave them out")
+        if not found:
+            raise InvalidInput(f"none of the verifiers is for {self.schemes[0]}; name others, or another scheme")
         found += self._optima()
         for label, schemes in self.left_out.items():
             first, *others = schemes

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,13 +73,14 @@ class Worker:
 class StepExecutor:
     """Computes the steps; see `theorem.ProofExecutor`.
 
-    machines: for the steps that are left after a while. store: of the results. reused: how many of them it had
-    already. processes: the most that were at work.
+    machines: for the steps that are left after a while. store: of the results. done: is called after each step.
+    reused: how many results the store had already. processes: the most that were at work.
     """
 
     request: Request
     machines: Machines = HERE
     store: Store = field(default_factory=lambda: Store(None))
+    done: Callable[[], None] = lambda: None
     reused: int = 0
     processes: int = 1
 
@@ -101,11 +102,13 @@ class StepExecutor:
         known = [number for number, each in enumerate(names) if each in self.store]
         self.reused += len(known)
         for number in known:
+            self.done()
             yield number, self.store[names[number]]["result"]
         missing = [number for number in range(len(tasks)) if names[number] not in self.store]
         for number, result in self._computed(kind, laws, [(number, tasks[number]) for number in missing]):
             row = {"kind": "step", "strong_id": names[number], "step": name.partition(" of ")[0], "result": result}
             self.store.add(row)
+            self.done()
             yield number, result
 
     def _computed(self, kind: str, laws: Sequence[Law], calls: Sequence[tuple[int, Any]]) -> Iterator[Step]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import inf
@@ -27,7 +27,7 @@ from draftproof.simulator.theorems.certificate.theorems import RecordingOracle, 
 from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.points import tree_sets
-from draftproof.simulator.theorems.proof.relations import Relation, relate
+from draftproof.simulator.theorems.proof.relations import EQUALS, Relation, relate
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
 
@@ -153,8 +153,8 @@ def run_proof(
     subject, shape = request.subject_and_shape()
     trees, label = request.trees(shape), request.named.label
     start, executor = time.perf_counter(), _executor(request, machines, store)
-    with _working(label, shape, trees, trees + len(list(places(shape))), [executor]) as step_done:
-        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), step_done, executor)
+    with _working(label, shape, trees, trees + len(list(places(shape))), [executor]):
+        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         _write_certificate(certificate, certificate_of(proof, request.theorem_fields))
@@ -176,9 +176,10 @@ def relate_two(
     trees, label = request.trees(shape), f"{request.named.label} {kind} {other.label}"
     start = time.perf_counter()
     first, second = (_executor(each, machines, store) for each in requests)
-    with _working(label, shape, trees, 2 * trees + len(shape.contexts), [first, second], seconds) as step_done:
+    differences = len(shape.contexts) * (shape.vocab_size if kind == EQUALS else 1)
+    with _working(label, shape, trees, 2 * trees + differences, [first, second], seconds):
         explorer = Explorer(RecordingOracle(shape.ring))
-        relation = relate(kind, one, two, shape, explorer, step_done, (first, second))
+        relation = relate(kind, one, two, shape, explorer, (first, second))
     if certificate is not None and relation.proved:
         about = {**request.theorem_fields, "relation": kind, "other": other.identity}
         _write_certificate(certificate, relation_certificate(relation, explorer.oracle, about))
@@ -197,8 +198,8 @@ def _executor(request: Request, machines: Machines, store: Store | None) -> Step
 @contextmanager
 def _working(
     label: str, shape: Shape, trees: int, steps: int, executors: Sequence[StepExecutor], most: float = inf
-) -> Iterator[Callable[[object], None]]:
-    """A bar of the steps; yields what is called after each, which raises `TooLarge` after so many seconds.
+) -> Iterator[None]:
+    """A bar of the steps of the executors; the first one after so many seconds raises `TooLarge`.
 
     Warns where the set of possible draft trees depends on q, since the proof has to find a cell for every such set, and
     blames the store where stored steps were used and something failed.
@@ -213,12 +214,14 @@ def _working(
     try:
         with named_errors(label), bar(f"{label}, {shape}", steps) as tick:
 
-            def step_done(_: object) -> None:
+            def step_done() -> None:
                 tick(1)
                 if time.perf_counter() - start > most:
                     raise TooLarge(f"{label}, {shape}: stopped after {most:.0f} s; try it by itself")
 
-            yield step_done
+            for executor in executors:
+                executor.done = step_done
+            yield
     except DraftproofError:
         raise
     except Exception as error:

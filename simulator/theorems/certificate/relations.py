@@ -12,10 +12,9 @@ from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.algebra.oracle import Oracle
-from draftproof.simulator.theorems.algebra.plain import plain_point
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.certificate.theorems import CertificateOracle, RecordingOracle, points_in
+from draftproof.simulator.theorems.certificate.theorems import CertificateOracle, RecordingOracle, opened, plain_answers
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import Judgement, stands
 from draftproof.simulator.theorems.proof.relations import (
@@ -44,7 +43,7 @@ def relation_certificate(relation: Relation, oracle: Oracle, about: Mapping[str,
         "format": FORMAT,
         **about,
         "variables": list(relation.shape.ring.names),
-        "answers": [None if point is None else plain_point(point) for point in oracle.answers],
+        "answers": plain_answers(oracle),
         "by": relation.by,
         "same_law": relation.same_law,
         "judgements": relation.judgements,
@@ -65,15 +64,11 @@ def checked_relation(
     certificate: Mapping[str, Any], kind: str, one: Subject, other: Subject, shape: Shape
 ) -> RelationCheck:
     """Check a certificate about these verifiers, without a search; raises `InvalidInput` if it is none."""
-    if certificate.get("format") != FORMAT:
-        raise InvalidInput(f"no certificate of a relation: its format is not {FORMAT!r}")
-    if certificate.get("variables") != list(shape.ring.names):
-        raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
+    oracle = opened(certificate, FORMAT, shape)
     given = certificate.get("judgements")
     by = certificate.get("by")
     if not isinstance(given, list) or by not in ((EFFICIENCY,) if kind == EQUALS else (EFFICIENCY, REACHES)):
         raise InvalidInput("it does not say why the relation holds on each cell, or what is compared there")
-    oracle = CertificateOracle(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
     relation = Relation(kind, one, other, shape)
     pairs = both_laws(one, other, shape, Explorer(oracle))
     rest = iter(given)

@@ -40,13 +40,17 @@ class RecordingOracle(Oracle):
         return answer
 
     def account(self) -> dict[str, Any]:
-        answers = [None if point is None else plain_point(point) for point in self.answers]
-        return {**super().account(), "answers": answers}
+        return {**super().account(), "answers": plain_answers(self)}
 
     def absorb(self, account: Mapping[str, Any]) -> None:
         super().absorb(account)
         answers = account.get("answers", ())
         self.answers += [None if point is None else tuple(map(read_number, point)) for point in answers]
+
+
+def plain_answers(oracle: RecordingOracle) -> list[list[str] | None]:
+    """The answers as plain data."""
+    return [None if point is None else plain_point(point) for point in oracle.answers]
 
 
 @dataclass
@@ -86,7 +90,7 @@ def certificate_of(proof: Proof, about: Mapping[str, Any]) -> dict[str, Any]:
         "format": FORMAT,
         **about,
         "variables": list(proof.shape.ring.names),
-        "answers": [None if point is None else [str(value) for value in point] for point in oracle.answers],
+        "answers": plain_answers(oracle),
         "law": law_as_text(proof),
         "identities": proof.identities,
     }
@@ -125,13 +129,7 @@ class CertificateCheck:
 
 def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> CertificateCheck:
     """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` for other data."""
-    if certificate.get("format") != FORMAT:
-        raise InvalidInput(
-            f"no certificate of a theorem: its format is {cut(repr(certificate.get('format')))}, not {FORMAT!r}"
-        )
-    if certificate.get("variables") != list(shape.ring.names):
-        raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
-    oracle = CertificateOracle(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
+    oracle = opened(certificate, FORMAT, shape)
     proof = Proof(subject, shape, Explorer(oracle))
     follow(proof)
     proof.finished = proof.refutation is None
@@ -144,7 +142,16 @@ def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> C
     return CertificateCheck(True, "every cell is lossless, and no point is outside all cells", proof)
 
 
-def points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
+def opened(certificate: Mapping[str, Any], stated: str, shape: Shape) -> CertificateOracle:
+    """The oracle with the answers of a certificate of this format; raises `InvalidInput` for other data."""
+    if certificate.get("format") != stated:
+        raise InvalidInput(f"its format is {cut(repr(certificate.get('format')))}, not {stated!r}")
+    if certificate.get("variables") != list(shape.ring.names):
+        raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
+    return CertificateOracle(shape.ring, answers=_points_in(certificate, len(shape.ring.names)))
+
+
+def _points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
     """The answers of a certificate; raises `InvalidInput` for other data."""
     answers = certificate.get("answers")
     try:

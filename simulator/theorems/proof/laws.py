@@ -104,34 +104,18 @@ def drawn(shape: Shape, draft: SideRows, run: Run) -> Iterator[tuple[AttachedTre
     return outcomes(draw, RATIONAL, FollowingCoin(run))
 
 
-def law_of(
-    shape: Shape,
-    making: Making,
-    explorer: Explorer,
-    progress: Callable[[str], None] | None = None,
-    executor: Exploring | None = None,
-) -> list[Part]:
-    """The whole law, for every cell of drafting. progress: is called with a text; executor: see `Exploring`."""
-    return parts_of(shape, making, draftings(shape, explorer), explorer, progress, executor)
-
-
 def parts_of(
     shape: Shape,
     making: Making,
     cells: Sequence[Drafting],
     explorer: Explorer,
-    progress: Callable[[str], None] | None = None,
     executor: Exploring | None = None,
 ) -> list[Part]:
     """The law on cells of drafting; each draft tree by itself, so that every executor has the same result."""
     tasks = [task_of(cell, number) for cell in cells for number in range(len(cell.drafted))]
     known = starting_points(shape)
     here = ((number, explored(shape, making, task, explorer.oracle, known)) for number, task in enumerate(tasks))
-    results: dict[int, Mapping[str, Any]] = {}
-    for number, result in here if executor is None else executor(tasks):
-        results[number] = result
-        if progress:
-            progress(f"{len(results)} of {len(tasks)} draft trees")
+    results = dict(here if executor is None else executor(tasks))
     in_order = iter([results[number] for number in range(len(tasks))])
     parts = []
     for cell in cells:

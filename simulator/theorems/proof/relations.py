@@ -96,12 +96,11 @@ def relate(
     other: Subject,
     shape: Shape,
     explorer: Explorer,
-    progress: Any = None,
     executors: tuple[ProofExecutor, ProofExecutor] | None = None,
 ) -> Relation:
     """Prove or refute that `one` equals or dominates `other` in block efficiency.
 
-    progress: is called with a text after each step. executors: for the law of each; the first judges, too.
+    executors: for the law of each; the first judges, too.
     """
     relation = Relation(kind, one, other, shape)
 
@@ -113,15 +112,15 @@ def relate(
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs = both_laws(one, other, shape, explorer, progress, executors)
+    pairs = both_laws(one, other, shape, explorer, executors)
     oracle, executor = explorer.oracle, executors[0] if executors else None
     if kind == EQUALS:
-        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, progress, executor)
+        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, executor)
         relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, executor)
     else:
-        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, progress, executor)
+        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, executor)
         if relation.open_cells:
-            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, progress, executor)
+            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, executor)
     relation.finished = True
     return relation
 
@@ -131,13 +130,12 @@ def both_laws(
     other: Subject,
     shape: Shape,
     explorer: Explorer,
-    progress: Any = None,
     executors: tuple[ProofExecutor, ProofExecutor] | None = None,
 ) -> Pairs:
     """The laws of two verifiers on the same cells of drafting."""
     cells = draftings(shape, explorer)
     mine, theirs = (
-        parts_of(shape, subject.formal, cells, explorer, progress, place.explored if place else None)
+        parts_of(shape, subject.formal, cells, explorer, place.explored if place else None)
         for subject, place in zip((one, other), executors or (None, None), strict=True)
     )
     return list(zip(mine, theirs, strict=True))
@@ -149,7 +147,6 @@ def judge_cells(
     by: str,
     oracle: Oracle,
     judging: Judging,
-    progress: Any = None,
     executor: ProofExecutor | None = None,
 ) -> None:
     """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
@@ -157,7 +154,7 @@ def judge_cells(
     relation.judgements, relation.open_cells = [], []
     places: list[Place] = [()] if by == EFFICIENCY else [(context,) for context in relation.shape.contexts[1:]]
     wanted = [(number, place) for number in range(len(pairs)) for place in places]
-    known = _executed(relation.kind, pairs, wanted, oracle, progress, executor)
+    known = _executed(relation.kind, pairs, wanted, oracle, executor)
     for number, place in wanted:
         judgement = known.get((number, place))
         if judgement is None or judgement["open"]:
@@ -174,7 +171,6 @@ def _executed(
     pairs: Pairs,
     wanted: Sequence[tuple[int, Place]],
     oracle: Oracle,
-    progress: Any,
     executor: ProofExecutor | None,
 ) -> dict[tuple[int, Place], Mapping[str, Any]]:
     """The executor's results about differences, by number of part and place; {} without an executor."""
@@ -186,8 +182,6 @@ def _executed(
     for number, result in executor.judged(kind, laws, wanted):
         results[wanted[number]] = result
         oracle.absorb(result["account"])
-        if progress:
-            progress(f"{len(results)} of {len(wanted)} differences")
     return results
 
 
@@ -232,7 +226,7 @@ def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: ProofExecutor
     blocks = list(product(shape.contexts, range(shape.vocab_size)))
     wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]
     if executor is not None:
-        judgements = _executed(EQUALS, pairs, wanted, oracle, None, executor)
+        judgements = _executed(EQUALS, pairs, wanted, oracle, executor)
         return all(not result["open"] for result in judgements.values())
     return all(not judged_at(pairs[number], block, shape, oracle, judged_zero)[2] for number, block in wanted)
 

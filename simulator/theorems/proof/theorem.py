@@ -27,7 +27,7 @@ from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof.balance import SUM, balance, places
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.laws import Making, Part, drawn, law_at, law_of, plain_law
+from draftproof.simulator.theorems.proof.laws import Making, Part, draftings, drawn, law_at, parts_of, plain_law
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
@@ -142,27 +142,27 @@ def prove(
     subject: Subject,
     shape: Shape,
     explorer: Explorer | None = None,
-    progress: Callable[[str], None] | None = None,
     executor: ProofExecutor | None = None,
 ) -> Proof:
-    """Prove or refute losslessness for a shape. progress: is called with a text after each step."""
+    """Prove or refute losslessness for a shape."""
     proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
     random = Random(0)
     _, point = tried(subject, shape, random)
     if point is not None:
         proof.refutation = refutation(subject, shape, point)
         return proof
-    follow(proof, progress, executor)
+    follow(proof, executor)
     if proof.refutation is None:
         proof.finished = True
         compare(proof, random, COMPARED)
     return proof
 
 
-def follow(proof: Proof, progress: Callable[[str], None] | None = None, executor: ProofExecutor | None = None) -> None:
+def follow(proof: Proof, executor: ProofExecutor | None = None) -> None:
     """Compute the law and prove the balances of all cells, until one is refuted."""
-    shape = proof.shape
-    proof.law = law_of(shape, proof.subject.formal, proof.explorer, progress, executor.explored if executor else None)
+    shape, explorer = proof.shape, proof.explorer
+    cells, exploring = draftings(shape, explorer), executor.explored if executor else None
+    proof.law = parts_of(shape, proof.subject.formal, cells, explorer, exploring)
     for part in proof.law:
         if part.gap is not None and not part.gap.outside:
             proof.open_cells.append(part.region)
@@ -174,36 +174,25 @@ def follow(proof: Proof, progress: Callable[[str], None] | None = None, executor
     everywhere = list(places(shape))
     wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in range(len(everywhere))]
     if executor is not None:
-        wanted = _prove_with(proof, wanted, executor, progress)
-    for number, (part_number, place) in enumerate(wanted):
+        wanted = _prove_with(proof, wanted, executor)
+    for number, place in wanted:
         context, token = everywhere[place]
-        prove_balance_zero(proof, proof.law[part_number], context, token)
-        if progress and executor is None:
-            progress(f"{number + 1} of {len(wanted)} balances")
+        prove_balance_zero(proof, proof.law[number], context, token)
         if proof.refutation is not None:
             return
 
 
-def _prove_with(
-    proof: Proof,
-    wanted: Sequence[tuple[int, int]],
-    executor: ProofExecutor,
-    progress: Callable[[str], None] | None,
-) -> list[tuple[int, int]]:
+def _prove_with(proof: Proof, wanted: Sequence[tuple[int, int]], executor: ProofExecutor) -> list[tuple[int, int]]:
     """Add the executor's results; returns the balances that it could not prove to be zero."""
-    results: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for number, result in executor.balances(plain_law(proof.law, proof.explorer.oracle.points), wanted):
-        results[wanted[number]] = result
-        if progress:
-            progress(f"{len(results)} of {len(wanted)} balances")
+    results = dict(executor.balances(plain_law(proof.law, proof.explorer.oracle.points), wanted))
     again = []
-    for key in wanted:
-        if results[key]["open"]:
+    for number, key in enumerate(wanted):
+        if results[number]["open"]:
             again.append(key)
         else:
             proof.identities += 1
-            proof.cells += results[key]["cells"]
-            proof.explorer.oracle.absorb(results[key]["account"])
+            proof.cells += results[number]["cells"]
+            proof.explorer.oracle.absorb(results[number]["account"])
     return again
 
 

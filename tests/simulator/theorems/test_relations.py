@@ -13,7 +13,7 @@ from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof import relations
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.laws import law_of
+from draftproof.simulator.theorems.proof.laws import draftings, parts_of
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows, parameter
 from draftproof.simulator.theorems.proof.theorem import Subject, is_zero
@@ -81,7 +81,7 @@ def is_everywhere(name, scheme, function, closed, size=2):
     """Whether a function of a verifier's law is a closed form of the rows, for every p and q."""
     shape = Shape(size, scheme)
     explorer = Explorer(Oracle(shape.ring))
-    (part,) = law_of(shape, lambda run: make(name), explorer)
+    (part,) = parts_of(shape, lambda run: make(name), draftings(shape, explorer), explorer)
 
     def formula(run):
         return {SUM: closed(SideRows(shape, run, "p"), SideRows(shape, run, "q")).as_ratio}
@@ -178,7 +178,7 @@ def test_published_acceptance_of_spectr_given_rho(size):
     subject = subject_of(make("spectr"), ("solver",), size, shape.scheme)
     assert subject.parameters == shape.parameters
     explorer = Explorer(Oracle(shape.ring))
-    (part,) = law_of(shape, subject.formal, explorer)
+    (part,) = parts_of(shape, subject.formal, draftings(shape, explorer), explorer)
 
     def formula(run):
         p, q = (SideRows(shape, run, side).row(()) for side in "pq")
@@ -229,7 +229,7 @@ def test_published_branching_law_of_khisti_for_all_weights():
     subject = subject_of(make("khisti"), ("solver",), size, shape.scheme)
     assert subject.parameters == names
     explorer = Explorer(Oracle(shape.ring))
-    (part,) = law_of(shape, subject.formal, explorer)
+    (part,) = parts_of(shape, subject.formal, draftings(shape, explorer), explorer)
     for token in range(size - 1):
 
         def formula(run, token=token):
