@@ -11,6 +11,7 @@ from draftproof.experiments.cli.claims import fields, kept_file, summary
 from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.pages.transcripts import with_table
 from draftproof.experiments.shared.output import write_whole
 
 PAGE = CLAIMS / "README.md"
@@ -35,33 +36,19 @@ def write(path: str | None) -> int:
         if judged.instance is not None:
             write_whole(INSTANCES / f"{judged.claim.id}.json", judged.instance.dumps())
         rows.append(fields(judged, kept_file(judged)))
-    write_whole(PAGE, "\n".join(lines(rows)) + "\n")
+    write_whole(PAGE, with_table(PAGE.read_text(encoding="utf-8"), "claims", "\n".join(lines(rows)) + "\n"))
     return 0 if all(judged.as_expected for judged in verdicts) else 1
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The lines of the page."""
-    yield "# What papers claim\n"
-    yield "Made by `python -m draftproof.experiments.pages claims`; `draftproof claims` computes it again.\n"
-    yield (
-        f"{summary(rows)}.\n"
-        "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, which the command\n"
-        "shows, shrunk unless that takes long. *Measured*: numbers over instances. Each test refutes a false variant\n"
-        "of its claim; that of a refuted claim passes a true variant. `draftproof claims NAME` shows both.\n"
-        "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
-        "on others (`draftproof claims --deep` tests twenty times as many instances, and larger ones).\n"
-        "A verifier *brings more* than another if its block efficiency is larger; `bound` is the certified bound of\n"
-        "all lossless verifiers.\n\n"
-        "Speed-ups are not among the claims, since they need the papers' models, prompts and machines: tokens a\n"
-        "second of [thomas2026dynamic], time a token and throughput of [thomas2026greedy], throughput and latency of\n"
-        "[xiong2024dyspec]. A speed-up of `s` needs a block efficiency of `s` at least.\n"
-    )
+    """The lines of the page that are computed."""
+    yield f"\n{summary(rows)}."
     for key in dict.fromkeys(claim.key for claim in ledger()):
         yield f"\n## {key}\n\n{papers()[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
         yield from (line(row) for row in rows if row["source"].startswith(f"{key},"))
     yield "\n## The refutations from the shell\n\n```sh"
     yield from (row["command"] for row in rows if row["instance"])
-    yield "```"
+    yield "```\n"
 
 
 def line(row: dict[str, Any]) -> str:

@@ -27,13 +27,9 @@ COUNT = 8
 
 
 @cache
-def _instances() -> tuple[tuple[str, DraftScheme, Instance], ...]:
-    """The conformance instances of the delayed scheme, with a name for each."""
-    return tuple(
-        (f"{instance.about['family']} number {number}, V = {case[0]}, {case[1]}", case[1], instance)
-        for case in CASES["delayed"]
-        for number, instance in enumerate(case_instances(case, COUNT), start=1)
-    )
+def _instances() -> tuple[tuple[DraftScheme, Instance], ...]:
+    """The conformance instances of the delayed scheme."""
+    return tuple((case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, COUNT))
 
 
 @cache
@@ -41,19 +37,16 @@ def _efficiencies(name: str) -> tuple[Fraction | float, ...]:
     """Exact block efficiency on every conformance instance of the delayed scheme."""
     verifier = verifiers.make(name)
     return tuple(
-        check(verifier, instance.target, instance.draft, scheme).block_efficiency
-        for _, scheme, instance in _instances()
+        check(verifier, instance.target, instance.draft, scheme).block_efficiency for scheme, instance in _instances()
     )
 
 
-def counterexamples(names: Sequence[str]) -> Mapping[tuple[str, str], int | None]:
-    """For every pair (a, b) the instance on which `a` falls furthest below `b`, None where there is none."""
-    instances: dict[tuple[str, str], int | None] = {}
-    for a, b in product(names, names):
-        gaps = [y - x for x, y in zip(_efficiencies(a), _efficiencies(b), strict=True)]
-        worst = max(range(len(gaps)), key=gaps.__getitem__)
-        instances[a, b] = worst if gaps[worst] > 0 else None
-    return instances
+def shortfalls(names: Sequence[str]) -> Mapping[tuple[str, str], float]:
+    """For every pair (a, b) how far `a` falls below `b` at most, 0 where it never does."""
+    return {
+        (a, b): float(max(0, *(y - x for x, y in zip(_efficiencies(a), _efficiencies(b), strict=True))))
+        for a, b in product(names, names)
+    }
 
 
 def lossless_on_delayed() -> list[str]:
@@ -64,7 +57,7 @@ def lossless_on_delayed() -> list[str]:
 def page() -> str:
     """The whole page in Markdown."""
     names = lossless_on_delayed()
-    below = counterexamples(names)
+    below = shortfalls(names)
     parts = [
         "# The verifiers",
         "Made by `python -m draftproof.experiments.pages verifiers` from the cards, the docstrings and "
@@ -111,44 +104,32 @@ def _computed(verifier: Verifier, cells: Sequence[Cell]) -> list[str]:
     return ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + ".", _cost(verifier)]
 
 
-def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None]) -> str:
-    """The matrix of all pairs, and the instances that its letters stand for."""
-    numbers = dict.fromkeys(instance for (a, b), instance in below.items() if instance is not None and a != b)
-    letters = {instance: _letters(number) for number, instance in enumerate(numbers)}
+def relations(names: Sequence[str], below: Mapping[tuple[str, str], float]) -> str:
+    """The matrix of all pairs."""
     head = f"| | {' | '.join(str(number) for number in range(1, len(names) + 1))} |"
     rows = [
-        f"| {number} `{a}` | {' | '.join(_relation(a, b, below, letters) for b in names)} |"
+        f"| {number} `{a}` | {' | '.join(_relation(a, b, below) for b in names)} |"
         for number, a in enumerate(names, start=1)
     ]
-    legend = [f"{letter}: {_instances()[instance][0]}" for instance, letter in letters.items()]
     return "\n\n".join(
         [
             "## Which brings more",
             f"Exact block efficiencies on the {len(_instances())} conformance instances of delayed trees, row against "
             "column: `=` equal on all of them; `≥` never below; **`≥`** proved in general; a number is the largest "
-            "shortfall, on the instance of its letter (see below), made again by "
-            "`draftproof.simulator.verdicts.cases.case_instances`.",
+            "shortfall.",
             "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]),
-            "Instances: " + "; ".join(legend) + ".",
         ]
     )
 
 
-def _relation(a: str, b: str, below: Mapping[tuple[str, str], int | None], letters: Mapping[int, str]) -> str:
-    instance = below[a, b]
+def _relation(a: str, b: str, below: Mapping[tuple[str, str], float]) -> str:
     if a == b:
         return ""
-    if instance is not None:
-        shortfall = float(_efficiencies(a)[instance] - _efficiencies(b)[instance])
-        return f"{shortfall:.2f} {letters[instance]}" if shortfall <= -0.005 else f"{shortfall:.0e} {letters[instance]}"
-    if below[b, a] is None:
+    if shortfall := below[a, b]:
+        return f"{-shortfall:.2f}" if shortfall >= 0.005 else f"{-shortfall:.0e}"
+    if not below[b, a]:
         return "="
     return "**≥**" if b in verifiers.REGISTRY[a].card.dominates else "≥"
-
-
-def _letters(number: int) -> str:
-    """a, b, .., z, aa, ab, .."""
-    return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("a") + number % 26)
 
 
 def _cell(cell: Cell) -> str:
