@@ -21,7 +21,7 @@ from draftproof.simulator.protocol import Context, DraftScheme, Vector
 from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.proof.numbers import Number, Run
+from draftproof.simulator.theorems.proof.numbers import Run
 
 #: Most probabilities of p and q together: with more of them no proof ends in reasonable time.
 MOST_NUMBERS = 1_000
@@ -113,13 +113,6 @@ class Shape:
             return [rational(1, self.vocab_size)] * self.vocab_size
         return [ratio.at(point) for ratio in self.ratios(row)]
 
-    def point_of(self, instance: Instance) -> Point:
-        """The point of an instance; parameters are left out."""
-        processes = {"p": instance.target, "q": instance.draft}
-        return tuple(
-            processes[side].row(context)[token] for side, context in self.start for token in range(self.vocab_size - 1)
-        )
-
     def __str__(self) -> str:
         return f"V = {self.vocab_size}, {self.scheme}"
 
@@ -145,11 +138,6 @@ class SideRows:
             vector.setflags(write=False)
             self._rows[context] = vector
         return self._rows[context]
-
-
-def parameter(shape: Shape, run: Run, name: str) -> Number:
-    """A free number of the shape in a run."""
-    return run.variable(shape.ring.names.index(name))
 
 
 def check_numbers(shape: Shape) -> None:

@@ -15,7 +15,7 @@ from draftproof.simulator.theorems.proof.balance import SUM, acceptance, differe
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.laws import draftings, parts_of
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
-from draftproof.simulator.theorems.proof.rows import Shape, SideRows, parameter
+from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.theorem import Subject, is_zero
 from draftproof.simulator.vectors import minimum, positive_part
 from draftproof.simulator.verdicts.lossless import check
@@ -182,7 +182,7 @@ def test_published_acceptance_of_spectr_given_rho(size):
 
     def formula(run):
         p, q = (SideRows(shape, run, side).row(()) for side in "pq")
-        return {SUM: accepted_by_spectr(p, q, 1 + parameter(shape, run, "r_2")).as_ratio}
+        return {SUM: accepted_by_spectr(p, q, 1 + run.variable(shape.ring.names.index("r_2"))).as_ratio}
 
     wanted = explorer.tree(formula, shape.domain, shape.point)
     apart = difference(acceptance(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)
@@ -234,7 +234,9 @@ def test_published_branching_law_of_khisti_for_all_weights():
 
         def formula(run, token=token):
             p, q = (SideRows(shape, run, side).row(()) for side in "pq")
-            weights = {pair: parameter(shape, run, name) for pair, name in zip(pairs, names, strict=True)}
+            weights = {
+                pair: run.variable(shape.ring.names.index(name)) for pair, name in zip(pairs, names, strict=True)
+            }
             return {SUM: branching_of_khisti(p, q, weights, token).as_ratio}
 
         wanted = explorer.tree(formula, shape.domain, shape.point)
