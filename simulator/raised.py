@@ -23,7 +23,7 @@ MOST = 300
 
 def user_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if "<frozen" not in frame.filename]
     outside = [frame for frame in frames if not frame.filename.startswith(HOME)] or frames
     return _told(error, list(dropwhile(lambda frame: is_trusted(frame.filename), outside)) or outside)
 

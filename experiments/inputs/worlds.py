@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
+from draftproof.simulator.files import cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import FLOAT_UNIT
 from draftproof.simulator.instances.families import family_named
@@ -181,7 +182,7 @@ class TextWorld:
         return self.samplings.cases(made, depth, self.pair.denominator, symbols)
 
     def __str__(self) -> str:
-        roots = f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots"
+        roots = f"root {cut(repr(self.root))}" if self.root is not None else f"{self.count} most frequent roots"
         return (
             f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
             f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "

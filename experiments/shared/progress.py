@@ -77,7 +77,7 @@ def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
     where = (
         f"they are kept in {resume}: the same command goes on from there"
         if resume
-        else "with --resume FILE they are kept, and the same command goes on from there"
+        else "with a file of rows (resume) they are kept, and the same command goes on from there"
     )
     remark(f"interrupted after {done:,} of {wanted:,} {noun}; {where}; no other file was written")
     return INTERRUPTED

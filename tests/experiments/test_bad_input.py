@@ -94,6 +94,138 @@ FLAGS = [
 ]  # fmt: skip
 
 
+#: Files of every kind that are none; code.py has functions and no verifier.
+FILES = {
+    "code.py": "def f(tokens, q, p):\n    return 0, 0\n\ndef paths(drafts, q, p):\n    return (), 0\n\nx = 1\n"
+    "class V:\n    pass\n",
+    "syntax.py": "def f(:\n", "broken.py": "import nothing_of_that_name\n",
+    "bad.toml": "verifiers = [", "key.toml": 'verifier = ["nss"]\n', "latin.toml": b"verifiers = ['\xe9']",
+    "kind.toml": 'verifiers = ["nss"]\noptimum = 3\n', "world.toml": 'verifiers = ["nss"]\nworld = "family:nope"\n',
+    "scheme.toml": 'verifiers = ["nss"]\nscheme = "beam"\n', "runs.toml": 'verifiers = ["code.py:V"]\n',
+    "twice.toml": 'verifiers = ["runs.toml"]\n', "sampling.toml": 'verifiers = "block"\nsampling = 3\n',
+    "policy.toml": 'verifiers = "block"\npolicy = 3\n',
+    "list.json": "[]", "brace.json": "{", "none.json": "{}", "nul.json": b"\0", "format.json": '{"format": "nonsense"}',
+    "theorem.json": '{"format": "draftproof theorem 1"}', "bound.json": '{"format": "draftproof bound 1"}',
+    "empty.db": "", "notes.db": "an older text\n" * 100, "short.txt": "ab", "empty.txt": "",
+    "latin.txt": b"caf\xe9 " * 100,
+    "prompts.jsonl": '{"prompt": 3}\n', "folder/.keep": "",
+}  # fmt: skip
+
+_CHAIN = "audit code.py:f --interface chain"
+#: (arguments, what the message must name) of commands that use these files.
+FILED = [
+    ("check code.py:x", "'x' in code.py is no verifier"), ("check broken.py:x", "nothing_of_that_name"),
+    ("check code.py:W", "code.py has no 'W'"), ("check syntax.py:V", "syntax.py cannot be used: SyntaxError"),
+    ("check nss --scheme code.py:V", "V is no draft scheme: it needs `depth`"),
+    ("check nss --scheme code.py:W", "code.py has no 'W'"), ("check nss --seconds -1", "seconds -1: give"),
+    ("check nss --seconds 3 --K 2", "seconds is the time of the standard check; leave it out"),
+    ("check nss --world strings:seeds=x", "x is no whole number or range"),
+    ("check union --world family:dirichlet", "rules of two tokenizers are for worlds such as strings"),
+    ("check union --K 2", "give K=1"), ("check union --world strings:none.json", "none.json: a pair: the key 'target'"),
+    ("check union --world strings:drafted=0", "drafted is 0; give at least 1"),
+    ("check nss --world models", "models:FOLDER"), ("check nss --world models:nowhere", "draftproof model train"),
+    ("check nss --world models:folder", "folder holds no trained pair"),
+    ("check nss --world models:folder,prompts=nowhere.txt", "cannot read prompts nowhere.txt"),
+    ("check nss --world models:folder,prompts=latin.txt", "latin.txt: it is not text in UTF-8"),
+    ("check nss --world models:folder,prompts=prompts.jsonl", "prompts.jsonl, line 1: prompt is 3, no text"),
+    ("check nss --world models:folder,prompts=empty.txt", "empty.txt has no prompt; write lines"),
+    ("check nss --world text:latin.txt", "UTF-8"), ("check nss --world text:short.txt", "choose a smaller vocabulary"),
+    ("check nss --world text:empty.txt", "the text has 0 different symbols"),
+    ("check nss --world nul.json", "nul.json is not JSON"), ("check nss --world folder", "unknown world 'folder'"),
+    ("check nss --world conformance:instances=0", "conformance:instances=8"),
+    ("check nss --world conformance --K 2", "leave one of the two out"),
+    ("check nss --precision float8", "choose from float64, float32"), ("check nss --precision ,", "as float32,float16"),
+    ("check nss --precision float16 --arithmetic float64", "leave out arithmetic and engine"),
+    ("check nss --sampling heat=1", "'heat=1': write temperature=.7"),
+    ("check nss --told nobody", "choose sampled, draft"),
+    ("check nss --witness list.json --world list.json", "give every file its own name"),
+    ("check nss -o a.xyz", ".json, .csv, .md, .html"), ("check optimum --scheme topology", "planned for delayed trees"),
+    ("prove", "VERIFIER"), ("prove blok", "did you mean 'block'"), ("prove nss --vocab 1", "(--vocab)"),
+    ("prove nss --vocab 0", "V = 0: with one token"), ("prove naive --vocab 9999", "999,800,010,000 probabilities"),
+    ("prove nss --vocab x", "'x'"), ("prove nss --K 0", "K = 0"), ("prove nss --scheme beam", "unknown scheme 'beam'"),
+    ("prove khisti", "draftproof check"), ("prove optimum", "no theorem"),
+    ("prove nss --dominates blok", "did you mean 'block'"), ("prove naive --K 4 --L2 3", "max_trees"),
+    ("prove nss --jobs 0", "jobs 0: give at least 1"), ("prove nss --free nothing", "free nothing"),
+    ("prove nss --certificate none/c.json", "cannot write certificate none/c.json: choose a file"),
+    ("prove code.py:V", "'V' in code.py is no verifier"), ("prove syntax.py:V", "syntax.py, line 1)"),
+    ("prove nss naive", "(naive)"), ("prove nss --resume notes.db", "notes.db is no store of rows"),
+    ("prove nss --vocab any --zeros", "zeros is not for vocab any; leave"),
+    ("audit", "write FILE.py:FUNCTION"), ("audit code.py", "'code.py' names no function; write"),
+    ("audit code", "write FILE.py:FUNCTION"), ("audit code.py:g", "code.py has no function 'g'"),
+    ("audit code.py:x", "code.py has no function 'x'"), ("audit nowhere.py:f", "no file nowhere.py; give"),
+    ("audit syntax.py:f", "syntax.py is no Python: invalid syntax"), ("audit math:nothing", "math has no nothing"),
+    ("audit no.such.module:f", "no.such.module cannot be imported: No module named 'no'; install it"),
+    ("audit code.py:f --interface chian", "did you mean 'chain'?"),
+    ("audit code.py:f --interface bogus", "choose tree"),
+    (f"{_CHAIN} --cases zeroes", "did you mean 'zeros'?"), (f"{_CHAIN} --cases bogus", "choose from context"),
+    (f"{_CHAIN} --also bogus", "choose from masked"), (f"{_CHAIN} --K 2", "takes one path; leave out K=2"),
+    (f"{_CHAIN} --batch 0", "give 2 or more"), (f"{_CHAIN} --batch 2 --boundary", "one request a call"),
+    (f"{_CHAIN} --tolerance 2", "such as 1e-6"), (f"{_CHAIN} --tolerance x", "'--tolerance'"),
+    (f"{_CHAIN} --lengths a", "write whole numbers"), (f"{_CHAIN} --lengths 2,1", "takes one path"),
+    (f"{_CHAIN} --batch 2 --lengths 2,2,2", "one for each of 2 requests"),
+    ("audit code.py:paths --interface paths --lengths 1,2", "the longest first"),
+    ("audit code.py:paths --interface paths --lengths 2,1 --K 2", "leave out the scheme"),
+    ("audit code.py:f --interface step --K 2", "drafts by itself"),
+    (f"{_CHAIN} --argument weight", "write NAME=VALUE"), (f"{_CHAIN} --argument a.b=1", "write NAME=VALUE"),
+    (f"{_CHAIN} --argument self.=1", "write NAME=VALUE"),
+    (f"{_CHAIN} --argument a=numpy.no", "numpy.no cannot be used"),
+    (f"{_CHAIN} --argument a=1", "the chain interface calls it with (tokens, q, p)"),
+    (f"{_CHAIN} --library jax", "'jax' is not one of"), (f"{_CHAIN} --arithmetic float16", "'float16' is not one of"),
+    (f"{_CHAIN} --processing heat=2", "'heat=2': write temperature=.7"),
+    (f"{_CHAIN} --world family:nope", "known: dirichlet"), (f"{_CHAIN} --world list.json", "must be an object"),
+    (f"{_CHAIN} --cases zeros --world family:dirichlet", "leave one of them out"),
+    (f"{_CHAIN} --level 2", "level 2.0: give"), (f"{_CHAIN} --sample 0", "sample 0: give"),
+    (f"{_CHAIN} --seed -1", "seed -1: give"), (f"{_CHAIN} --shrink-seconds -1", "shrink_seconds -1: give"),
+    (f"{_CHAIN} --max-runs 0", "more than 0 in all"),
+    (f"{_CHAIN} --witness none/w.json", "cannot write witness none/w"),
+    (f"{_CHAIN} --scheme beam", "unknown scheme 'beam'"),
+    ("audit nothing --gallery folder", "gallery has no 'nothing'"),
+    ("audit vllm-kernels --gallery folder", "draftproof list gallery says"),
+    ("audit code.py:f --gallery folder --K 2", "leave out K"),
+    ("compare bad.toml", "bad.toml"), ("compare key.toml", "key.toml: unknown key 'verifier'; known: verifiers"),
+    ("compare kind.toml", "kind.toml: optimum = 3 is of the wrong kind"),
+    ("compare world.toml", "unknown family 'nope'; known:"), ("compare scheme.toml", "unknown scheme 'beam'"),
+    ("compare runs.toml", "runs.toml: code.py:V is a Python file; it is run only with --allow-code"),
+    ("compare twice.toml", "runs.toml is another file of parameters; name the verifiers here"),
+    ("compare sampling.toml", "sampling 3: give a text, or several"),
+    ("compare policy.toml", "policy 3: give a text, or several"),
+    ("compare latin.toml", "latin.toml: it is not text in UTF-8"),
+    ("compare nowhere.toml", "cannot read world file nowhere"),
+    ("compare key.toml naive", "a file of parameters goes alone"),
+    ("compare nss --cost x", "draft=1,branch=0.1"), ("compare nss --cost list.json", "an object with draft and target"),
+    ("compare nss --by bogus", "give depth, root"), ("compare nss --max-nodes 0", "max_nodes 0; widen K"),
+    ("compare nss --policy bogus", "give a world such as text:topics"),
+    ("compare nss --sampling heat=3", "'heat=3': write"),
+    ("compare nss --resume notes.db", "notes.db is no store of rows"), ("compare nss --resume folder", "resume folder"),
+    ("compare nss --resume none/r.db", "cannot write resume none/r.db"),
+    ("compare nss --arithmetic x", "'x' is not one of"),
+    ("bound --world none.json", "none.json: the key 'vocab_size' is missing"), ("bound --world family:nope", "known:"),
+    ("bound --bias x", "bias 'x' is no total variation"), ("bound --bias -1", "give numbers in 0..1"),
+    ("bound --gap 0", "gap 0: give a number above 0"), ("bound --seconds 0", "seconds 0: give a number above 0"),
+    ("bound --gap x", "'--gap'"), ("bound --certificate none/c.json", "cannot write certificate none/c.json"),
+    ("bound --scheme beam", "unknown scheme 'beam'"), ("bound --K x", "K 'x': give a whole number"),
+    ("bound --plot none/a.png", "cannot write plot none/a.png"),
+    ("claims gbv-at-least-blok", "did you mean gbv-at-least-block"), ("claims bogus", "experiments/claims/claims.toml"),
+    ("claims actions --folder nowhere", "folder nowhere is not a folder; make it first"), ("claims --jobs 0", "jobs 0"),
+    ("claims -o a.xyz", ".json, .csv, .md, .html"),
+    ("report", "STORE"), ("report nowhere.db", "there is no store nowhere.db; give one"),
+    ("report empty.db", "empty.db has no rows that a report shows; draftproof compare"),
+    ("report notes.db", "notes.db is no store of rows"), ("report list.json", "list.json is no store of rows"),
+    ("report folder", "folder is no store of rows"), ("report empty.db -o none/p.html", "cannot write -o none/p.html"),
+    ("list scheme", "there is no list of scheme; choose from verifiers, schemes"), ("list -o a.xyz", ".json, .csv"),
+    ("list verifiers schemes", "(schemes)"),
+    ("verify", "FILE"), ("verify nowhere.json", "cannot read certificate nowhere.json"),
+    ("verify none.json", "none.json is no certificate"), ("verify list.json", "list.json is no certificate"),
+    ("verify format.json", "its format is 'nonsense'; known: 'draftproof bound 1'"),
+    ("verify brace.json", "certificate brace.json is not JSON"), ("verify nul.json", "nul.json is not JSON"),
+    ("verify folder", "folder: it is no regular file"), ("verify theorem.json", "theorem.json: its vocab_size must be"),
+    ("verify theorem.json --instance none.json", "leave the instance out"),
+    ("verify theorem.json code.py:V", "theorem.json is not about code.py:V; leave it out"),
+    ("verify bound.json code.py:V", "leave code.py:V out"),
+    ("verify bound.json --instance none.json", "none.json: the key 'vocab_size' is missing"),
+]  # fmt: skip
+
+
 def assert_refused(ran, named: str) -> None:
     assert ran.code == 2, ran.err
     assert named in ran.err
@@ -125,21 +257,12 @@ def test_bad_flags(draftproof, tmp_path, arguments, named):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_text_that_is_not_utf8(draftproof):
-    Path("latin.txt").write_bytes(b"caf\xe9 " * 100)
-    assert_refused(draftproof("check", "block", "--world", "text:latin.txt"), "UTF-8")
-
-
-def test_a_file_without_a_verifier(draftproof):
-    Path("mine.py").write_text("x = 1\n")
-    assert_refused(draftproof("check", "mine.py:x"), "no verifier")
-    Path("broken.py").write_text("import nothing_of_that_name\n")
-    assert_refused(draftproof("check", "broken.py:x"), "nothing_of_that_name")
-
-
-def test_a_resume_file_that_holds_something_else_is_left_alone(draftproof):
-    Path("notes.txt").write_text("my notes\nmore notes\nand more\n")
-    assert_refused(
-        draftproof("compare", "nss", "--world", "family:dirichlet,vocab=2", "--resume", "notes.txt"), "notes.txt"
-    )
-    assert Path("notes.txt").read_text() == "my notes\nmore notes\nand more\n"
+@pytest.mark.parametrize(("arguments", "named"), FILED, ids=[arguments for arguments, _ in FILED])
+def test_bad_files_and_what_is_asked_about_them(draftproof, arguments, named):
+    Path("folder").mkdir()
+    for name, content in FILES.items():
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert_refused(ran := draftproof(*arguments.split()), named)
+    assert ran.out == ""
+    for name, content in FILES.items():
+        assert Path(name).read_bytes() == (content if isinstance(content, bytes) else content.encode())

@@ -125,6 +125,12 @@ def audit(
         raise InvalidInput("no function is named; write FILE.py:FUNCTION or MODULE:FUNCTION")
     if not 0 < level < 1:
         raise InvalidInput(f"level {level}: give the largest probability of a false alarm, such as 1e-6")
+    if sample is not None and sample < 1:
+        raise InvalidInput(f"sample {sample}: give the number of calls, at least 1")
+    if seed < 0:
+        raise InvalidInput(f"seed {seed}: give a whole number from 0 on")
+    if not shrink_seconds >= 0:
+        raise InvalidInput(f"shrink_seconds {shrink_seconds:g}: give a time, or 0 to keep the refuted instance")
     from draftproof.experiments.cli.audit import plan, sampled, views
     from draftproof.experiments.cli.audit.work import Report, carry_out
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request

@@ -87,6 +87,8 @@ def check(
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
     lengths = {"K": K, "L1": L1, "L2": L2}
+    if seconds is not None and not seconds >= 0:
+        raise InvalidInput(f"seconds {seconds:g}: give a time of the standard check that is not negative")
     if are_rules(verifiers):
         from draftproof.experiments.cli.check.strings import strings_result
 

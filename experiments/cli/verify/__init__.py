@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
 from draftproof.simulator.instances.instance import Instance
@@ -36,14 +37,17 @@ def verify(
     if stated in bounds.KINDS:
         if named:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about its rows, not about code; leave {named[0]} out")
-        found = bounds.KINDS[stated](fields, Instance.load(instance) if instance else None)
+        about_rows = Instance.load(instance) if instance else None
+        with named_errors(cut(file)):
+            found = bounds.KINDS[stated](fields, about_rows)
     elif stated in theorems.KINDS:
         if instance is not None:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about all p and q; leave the instance out")
         about = theorems.code_of(fields)
         if foreign := [each for each in named if each not in about]:
             raise InvalidInput(f"{cut(file)} is not about {foreign[0]}; leave it out")
-        found = theorems.KINDS[stated](fields, named, max_trees)
+        with named_errors(cut(file)):
+            found = theorems.KINDS[stated](fields, named, max_trees)
     else:
         known = ", ".join(map(repr, [*bounds.KINDS, *theorems.KINDS]))
         raise InvalidInput(f"{cut(file)} is no certificate: its format is {cut(repr(stated))}; known: {known}")

@@ -194,44 +194,6 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
     assert "and 1 more such places" in ran.out
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "1,2"), "the longest first"),
-        (
-            (spec("duplicates_twice"), "--interface", "paths", "--lengths", "2,1", "--K", 2),
-            "leave out the scheme",
-        ),
-        ((spec("bonus_row"), "--interface", "chain", "--lengths", "2,1"), "takes one path"),
-        (("nowhere.py:verify",), "no file nowhere.py"),
-        ((spec("bonus_row", "nothing"),), "nothing"),
-        (("bonus_row",), "write FILE.py:FUNCTION"),
-        (("no.such.module:verify",), "no.such.module cannot be imported"),
-        (("nonsense in words:verify",), "no file nonsense in words"),
-        ((spec("bonus_row", "np"),), "no function"),
-        ((spec("bonus_row"), "--interface", "nothing"), "unknown interface 'nothing'"),
-        ((spec("bonus_row"), "--cases", "nothing"), "no case 'nothing'"),
-        ((spec("bonus_row"), "--interface", "chian"), "did you mean 'chain'?"),
-        ((spec("bonus_row"), "--cases", "zeroes"), "did you mean 'zeros'?"),
-        ((spec("bonus_row"), "--interface", "chain", "--batch", 2, "--lengths", "2,2,2"), "one for each of 2 requests"),
-        ((spec("bonus_row"), "--cases", "zeros", "--world", "family:dirichlet"), "cases names default instances"),
-        ((spec("bonus_row"), "--interface", "chain", "--K", 2), "takes one path"),
-        ((spec("declared_q"), "--interface", "step", "--K", 2), "drafts by itself"),
-        ((spec("bonus_row"), "--argument", "weight"), "write NAME=VALUE"),
-        ((spec("bonus_row"), "--interface", "chain", "--batch", 2, "--boundary"), "one request a call"),
-        ((spec("bonus_row"), "--interface", "tree"), "bonus_row"),
-        ((spec("correction_from_target"), "--interface", "chain", "--max-runs", 3), "more than 3 in all"),
-    ],
-)
-def test_bad_input_is_one_clear_line(draftproof, arguments, message):
-    ran = draftproof("audit", *arguments)
-    assert ran.code == 2
-    assert ran.out == ""
-    assert message in ran.err
-    assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
-
-
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):
     text = "import math, random\ndef f(t, q, p):\n    return 0, int(math.sin(random.random()) < 0.5)\n"
     (tmp_path / "sine.py").write_text(text)

@@ -78,20 +78,6 @@ def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
     assert "not its recorded status" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("gbv-at-least-blok",), "there is no claim 'gbv-at-least-blok'; did you mean gbv-at-least-block"),
-        (("nonsense",), "experiments/claims/claims.toml"),
-        (("actions", "--folder", "nowhere"), "folder nowhere is not a folder; make it first"),
-    ],
-)
-def test_what_cannot_be_is_one_line(draftproof, arguments, words):
-    ran = draftproof("claims", *arguments)
-    assert ran.code == 2
-    assert words in ran.err
-
-
 def test_the_long_form_has_more_of_everything_and_the_same_variants():
     claim = claim_named("gbv-lossless")
     short, long = (work.parts_of(claim, deep) for deep in (False, True))

@@ -81,20 +81,6 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
     assert "at most (at 95%)" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("khisti",), "draftproof check"), (("optimum",), "theorem"), (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
-        (("naive", "--K", 4, "--L2", 3), "max_trees"), (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
-        (("specinfer", "--scheme", "nothing"), "unknown scheme"), (("naive", "--vocab", 0), "V = 0: with one token"),
-    ],
-)  # fmt: skip
-def test_bad_input_exits_two_with_the_way_out(draftproof, arguments, words):
-    ran = draftproof("prove", *arguments)
-    assert ran.code == 2
-    assert words in ran.err
-
-
 def test_formulas_of_one_step_are_the_overlap(draftproof):
     ran = draftproof("prove", "naive", *ONE_STEP, "--formula", "--json")
     assert [(row["name"], row["cells"], row["formula"]) for row in ran.json["formulas"]] == [

@@ -318,17 +318,6 @@ def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     assert "<script>evil" not in text
 
 
-def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
-    ran = draftproof("report", "none.db")
-    assert ran.code == 2
-    assert "there is no store none.db" in ran.err
-    (tmp_path / "other.json").write_text('{"a": 1}\n')
-    assert draftproof("report", "other.json").code == 2
-    (tmp_path / "empty.db").touch()
-    ran = draftproof("report", "empty.db")
-    assert (ran.code, "empty.db has no rows that a report shows; draftproof compare" in ran.err) == (2, True)
-
-
 def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
     given = ("--world", "text:topics,vocab=3,roots=1", "--K", 2, "--L1", 0, "--L2", "1..2")
     assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
