@@ -71,9 +71,6 @@ def bound(
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
     check_measure(measure, certificate, plot, seconds)
-    if not gap > 0 or (seconds is not None and not seconds > 0):
-        name, value = ("seconds", seconds) if gap > 0 else ("gap", gap)
-        raise InvalidInput(f"{name} {value:g}: give a number above 0")
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
     files = Files(certificate, plot, [verifiers, world, scheme])
