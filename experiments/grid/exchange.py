@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from draftproof.experiments.grid.store import Row, stored_rows
@@ -43,5 +44,12 @@ def shape_fields(row: Row) -> dict[str, Any]:
     """The scheme of a law or a bound as text, and its number of drafted tokens."""
     if "file" in row["scheme"]:
         return {"shape": row["scheme"]["file"], "nodes": row.get("nodes")}
-    scheme = scheme_from_dict(row["scheme"])
-    return {"shape": scheme_spec(scheme), "nodes": scheme.nodes}
+    shape, nodes = _shape(json.dumps(row["scheme"]))
+    return {"shape": shape, "nodes": nodes}
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> tuple[str, int]:
+    """The text and the drafted tokens of a scheme of the library, from its JSON."""
+    scheme = scheme_from_dict(json.loads(text))
+    return scheme_spec(scheme), scheme.nodes

@@ -1,8 +1,10 @@
 """The fields of a row of each kind, checked where a row is read."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from fractions import Fraction
+from decimal import Decimal
+from functools import lru_cache
 from math import isclose, isfinite
 from typing import Any, TypeAlias
 
@@ -89,8 +91,14 @@ def scheme(value: Any) -> bool:
     if "file" in value or value["name"] not in SCHEMES:
         given = value.get("parameters", {})
         return named(text)(given) and all(text(each) for key, each in value.items() if key != "parameters")
+    return _is_built_in(json.dumps(value))
+
+
+@lru_cache(maxsize=4096)
+def _is_built_in(text: str) -> bool:
+    """Whether the JSON of a scheme is one of the library; the rows of a store have few of them."""
     try:
-        scheme_from_dict(value)
+        scheme_from_dict(json.loads(text))
     except InvalidInput:
         return False
     return True
@@ -174,10 +182,8 @@ def _same(value: Any, rounded: Any) -> bool:
     """Whether a float repeats an exact number."""
     if value is None or rounded is None:
         return value is rounded
-    try:
-        return number(rounded) and isclose(float(Fraction(value)), rounded, rel_tol=ROUNDING)
-    except OverflowError:
-        return False
+    top, _, bottom = str(value).partition("/")  # decimals, as whole numbers can have more digits than Python reads
+    return number(rounded) and isclose(Decimal(top) / Decimal(bottom or 1), rounded, rel_tol=ROUNDING)
 
 
 def check_row(row: Any) -> dict[str, Any]:

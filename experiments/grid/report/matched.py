@@ -50,7 +50,7 @@ class WorldOnScheme:
     @cached_property
     def depth(self) -> int:
         """Drafted tokens on the longest path."""
-        return max(len(row["depth_distribution"]) for row in self.rows.values()) - 1 if self.rows else 0
+        return max((row["depth"] for row in self.rows.values()), default=0)
 
     @cached_property
     def values(self) -> dict[str, float]:

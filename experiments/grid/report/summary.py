@@ -8,11 +8,12 @@ control, or a verifier that a row refutes, is listed as refuted; its rows on sch
 here; the report tests whether exact block efficiencies have the same order, on the same trees and at equal budgets.
 """
 
+import json
 import shlex
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise, permutations
-from pathlib import Path
 from statistics import fmean, quantiles
 from types import MappingProxyType
 from typing import Any
@@ -36,19 +37,23 @@ from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import check_size, cut
+from draftproof.simulator.files import cut
 from draftproof.verifiers import REGISTRY
 
 #: Rows that a report shows: of `compare`, of `model validate` and of `prove`.
 KINDS = ("law", "bound", "failure", "cell", "theorem")
+#: Their fields that a report shows.
+_SHOWN = (
+    "kind", "verifier", "spec", "scheme", "source", "options", "arithmetic", "control", "lossless", "K", "L1", "L2",
+    "nodes", "shape", "block_efficiency_float", "max_deviation_float", "upper_float", "vocab_size", "identities",
+    "predicted", "measured", "total_error", "z", "blocks",
+)  # fmt: skip
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
     """The rows of all stores by their kind; raises `InvalidInput` for a store without rows."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for path in paths:
-        if Path(path).is_file():
-            check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
         if next(stored_rows(path), None) is None:
             raise InvalidInput(
                 f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
@@ -59,11 +64,20 @@ def read(paths: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows by their kind, with their scheme as text."""
+    """Rows by their kind, with their scheme as text; of what they have only the fields that a report shows."""
     found: dict[str, list[Row]] = defaultdict(list)
+    known: dict[str, Any] = {}  # rows share what is alike, so that many of them have room in memory
     for row in rows:
         kind = row["kind"]
-        found[kind].append({**row, **shape_fields(row)} if "scheme" in row and kind != "failure" else row)
+        shown = {name: row[name] for name in _SHOWN if name in row}
+        if "scheme" in row and kind != "failure":
+            shown |= shape_fields(row)
+        if kind == "law":
+            shown["depth"] = len(row["depth_distribution"]) - 1
+        for name in ("scheme", "source", "options"):
+            if name in shown:
+                shown[name] = known.setdefault(json.dumps(shown[name]), shown[name])
+        found[kind].append({name: sys.intern(value) if type(value) is str else value for name, value in shown.items()})
     return found
 
 

@@ -3,12 +3,16 @@
 import json
 import re
 import shlex
+import sqlite3
+import sys
+from contextlib import closing
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+import draftproof as dp
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.equal_terms import findings
 from draftproof.experiments.grid.report.matched import TIMES, WorldOnScheme, comparisons, matched, worlds_on_schemes
@@ -210,7 +214,7 @@ def pair(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), 
     row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4, "arithmetic": "float64"}
     row |= {
         "options": ["--world", f"family:dirichlet,seeds={world}"],
-        "depth_distribution": [0.0] * (fields["L1"] + fields["L2"] + 1),
+        "depth": fields["L1"] + fields["L2"],
     }
     rows = {
         name: {**row, "block_efficiency_float": value, "control": False, "lossless": True, "spec": name}
@@ -375,3 +379,28 @@ def test_a_store_that_is_written_just_now_is_read(draftproof, made):
     ran = draftproof("report", "made.db", "--json")
     assert ran.json["findings"] == summary["findings"]
     store.close()
+
+
+@pytest.fixture
+def usual_digits():
+    """The longest whole numbers that a script reads, which commands allow to be longer."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(4300)
+    yield
+    sys.set_int_max_str_digits(before)
+
+
+@pytest.mark.usefixtures("usual_digits")
+def test_python_reads_numbers_of_more_digits_than_a_script_does(tmp_path):
+    long, other = "1" * 5000, "3" + "0" * 4999
+    store = tmp_path / "long.db"
+    given = {"K": 1, "L1": 0, "L2": 1, "optimum": False, "arithmetic": "rational"}
+    dp.compare("naive", "family:dirichlet,vocab=2", **given, resume=str(store))
+    with closing(sqlite3.connect(store)) as file:
+        [text] = file.execute("select row from rows").fetchone()
+    row = json.loads(text) | {"variance": f"{long}/{other}", "variance_float": int(long[:30]) / int(other[:30])}
+    Store(str(store)).add(row)
+    assert dp.report(str(store)).rows[0]["strong_id"] == row["strong_id"]
+    Store(str(store)).add(row | {"variance_float": 0.5})
+    with pytest.raises(dp.InvalidInput, match="is not its variance_float"):
+        dp.report(str(store))
