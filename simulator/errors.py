@@ -1,10 +1,17 @@
 """What can go wrong at a door of the library. Every message names the culprit and the way out."""
 
+import re
 from typing import Any
+
+#: Words of at least so many letters, as in a damaged file, are shown by their beginning and end.
+_LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")
 
 
 class DraftproofError(Exception):
     """Root of all errors raised on purpose; its text is one line, fit to show to a person."""
+
+    def __str__(self) -> str:
+        return _LONG_WORD.sub(r"\1..\2", str(self.args[0]) if self.args else "")
 
 
 class InvalidInput(DraftproofError, ValueError):
@@ -13,9 +20,6 @@ class InvalidInput(DraftproofError, ValueError):
 
 class UnknownName(InvalidInput, KeyError):
     """A name that nothing has."""
-
-    def __str__(self) -> str:  # a KeyError puts its text in quotes
-        return str(self.args[0])
 
 
 class UnsupportedTree(DraftproofError, ValueError):

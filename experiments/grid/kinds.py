@@ -139,7 +139,7 @@ _WHERE = {"scheme": scheme, "source": source, "options": many(text), "seconds": 
 _LAW = {
     **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "spec": text, "shape": line, "nodes": count, "control": flag,
     "K": optional(count), "L1": optional(count), "L2": optional(count), "arithmetic": one_of("rational", "float64"),
-    "engine": line,
+    "engine": line, "assumed": flag, "rounding_decides": flag,
 }  # fmt: skip
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
 _BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
@@ -150,6 +150,7 @@ _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 KINDS: Mapping[str, Mapping[str, Kind]] = {
     "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
     "bound": _BOUND,
+    "failure": {"verifier": line, "spec": text, "scheme": scheme, "error": text, "lossless": flag},
     "theorem": {
         "verifier": line, "vocab_size": count, "scheme": scheme, "verdict": one_of("proved"), "identities": count,
         "cells": count, "seconds": number,

@@ -295,6 +295,7 @@ def test_all_shapes_of_a_markov_pair_in_one_command(draftproof):
     )
     assert ran.code == 0
     rows = json.loads(Path("rows.json").read_text())["rows"]
-    assert len(rows) == 297 * len(names)
+    trees, paths = 3 * 9 * 8, 17  # two to four branches; paths of 0 to 16 tokens, each once
+    assert len(rows) == (trees + paths) * len(names)
     assert all(row["lossless"] for row in rows)
     assert {row["engine"] for row in rows} <= {"structured (top-down)", "structured (top-down, collapsed)"}
