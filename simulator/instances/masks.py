@@ -14,8 +14,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Context
+from draftproof.simulator.instances.row_maps import conditioned
+from draftproof.simulator.protocol import Context, Vector
 
 #: The letters of tokens that have no symbols of their own.
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -178,6 +182,126 @@ class Masks:
         text = "".join(self.names[token] for token in seen[-longest - 1 :])
         before = len(text) - len(self.names[seen[-1]])
         return any(word in text[max(before - len(word) + 1, 0) :] for word in self.stop_strings)
+
+
+@dataclass(frozen=True)
+class MaskRules:
+    """Masks as they are written, with tokens as letters and words of `stop_strings` between `|`; see `Masks`."""
+
+    no_repeat_ngram_size: int | None = None
+    eos: str | None = None
+    min_new_tokens: int = 0
+    stop_strings: str = ""
+    table: str | None = None
+    regex: str | None = None
+
+    @property
+    def masked(self) -> bool:
+        """Whether which tokens are allowed depends on the tokens before them."""
+        return any(each is not None for each in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
+
+    def masks(self, vocab_size: int, text: Context = (), names: Sequence[str] = LETTERS) -> Masks:
+        """Its masks; names: of the tokens. Raises `InvalidInput` for what does not fit these."""
+        names = tuple(names[:vocab_size])
+        named = self.regex is not None or self.eos is not None
+        if named and len(names) < vocab_size:
+            raise InvalidInput(
+                f"regex and eos name tokens by the letters {''.join(names)}, too few for V = {vocab_size}"
+            )
+        single = all(len(name) == 1 for name in names)
+        shown = (
+            f"the letters {''.join(names)!r}"
+            if single
+            else f"{', '.join(map(repr, names[:8]))}{', ..' if len(names) > 8 else ''}"
+        )
+        if self.eos is not None and names.count(self.eos) != 1:
+            if single and len(self.eos) > 1 and {*self.eos} <= {*names}:
+                raise InvalidInput(f"eos {self.eos!r} must be one of {shown}")
+            raise InvalidInput(f"eos {self.eos!r}: tokens are {shown}")
+        words = tuple(self.stop_strings.split("|")) if self.stop_strings else ()
+        for word in words:
+            if not word or (single and not {*word} <= {*names}):
+                raise InvalidInput(f"stop_strings {word!r}: tokens are {shown}")
+        end = None if self.eos is None else names.index(self.eos)
+        grammar = _grammar(self.table, self.regex, names, vocab_size, end, shown)
+        return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text, names)
+
+    def _check_masks(self) -> None:
+        if self.no_repeat_ngram_size is not None and self.no_repeat_ngram_size < 1:
+            raise InvalidInput(f"no_repeat_ngram_size {self.no_repeat_ngram_size} must be at least 1")
+        if self.min_new_tokens < 0:
+            raise InvalidInput(f"min_new_tokens {self.min_new_tokens} must be at least 0")
+        if self.eos is None and (self.min_new_tokens or self.stop_strings):
+            raise InvalidInput("min_new_tokens and stop_strings need the token that ends a text; add eos=TOKEN")
+        if self.table is not None and self.regex is not None:
+            raise InvalidInput("table and regex both give a grammar; leave one of them out")
+        if self.table is not None:
+            _assert_texts(Grammar.of_table(self.table), f"table {self.table}", self.eos is None)
+        if self.regex is not None:
+            _assert_texts(Grammar.of_letters(self.regex), f"regex {self.regex!r}", self.eos is None)
+
+
+@lru_cache(maxsize=16)
+def _grammar(
+    table: str | None, regex: str | None, names: tuple[str, ...], vocab_size: int, eos: int | None, shown: str
+) -> Grammar | None:
+    """The grammar of a table or regular expression over these tokens; shown: the tokens in words."""
+    if table is None and regex is None:
+        return None
+    said = f"regex {regex!r}" if table is None else f"table {table}"
+    made = Grammar.of_regex(regex or "", names) if table is None else Grammar.of_table(table)
+    if (size := len(made.moves[0])) != vocab_size:
+        raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
+    try:
+        kept = made.without(eos)
+    except InvalidInput as error:
+        shown = shown.removeprefix("the letters ")
+        ends = "" if eos is None else f"; none of its texts may have the eos {names[eos]!r}, which follows them"
+        comma = "; what follows regex= is all of the expression: other settings come before it"
+        raise InvalidInput(
+            f"{said}: {error} of these tokens, {shown}{ends}{comma if ',' in (regex or '') else ''}"
+        ) from None
+    if eos is None and {*kept.moves[0]} == {None}:
+        shown = shown.removeprefix("the letters ")
+        raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")
+    return kept
+
+
+def _assert_texts(grammar: Grammar, said: str, endless: bool) -> None:
+    """Raise `InvalidInput` for a grammar that no tokens can obey, before models are read; endless: without `eos`."""
+    comma = "; what follows regex= is all of the expression: other settings come before it" if "," in said else ""
+    try:
+        kept = grammar.without(None)
+    except InvalidInput as error:
+        raise InvalidInput(f"{said}: {error}{comma}") from None
+    if endless and {*kept.moves[0]} <= {None}:
+        raise InvalidInput(f"{said}: the grammar accepts only the empty text{comma}")
+
+
+def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
+    """A row given the tokens that are allowed after a context; one alone has all mass, whatever the row gives it.
+
+    Raises `InvalidInput` where the allowed tokens have no mass.
+    """
+    allowed = masks.allowed(context)
+    if allowed is None:
+        return row
+    kept = np.array(allowed)
+    if kept.sum() == 1:
+        return arithmetic_of(row).vector(kept.astype(int))
+    if (row * kept).any():
+        return conditioned(row, kept)
+    raise dead_end(context, masks.names, np.flatnonzero(kept).tolist())
+
+
+def dead_end(context: Context, names: Sequence[str], without_mass: Sequence[int] = ()) -> InvalidInput:
+    """The error that no token can follow a context; names: of the tokens in masks."""
+    after = ", ".join(repr(names[token]) for token in context) or "the root"
+    why = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
+    if without_mass:
+        allowed = ", ".join(repr(names[token]) for token in without_mass)
+        why = f"the masks allow {allowed}, which have no mass; use a finer denominator"
+    return InvalidInput(f"no token can follow {after}: {why}")
 
 
 def _read(regex: str, tokens: int) -> Any:

@@ -2,13 +2,8 @@
 
 A draft may then forget what it drafted (`draftproof.simulator.instances.marginals`).
 
-The order and the rules are those of the logits processors of transformers; a given probability `p` has the logit
-`log p`. Equal probabilities: top-k keeps all that equal the last one kept, min-p and the typical mass treat them alike,
-top-p keeps the larger token number first. So does transformers, whose sort is stable up to 16 tokens.
-
-Exact rows stay exact. All steps but three are rational maps: a temperature `T` (`p ** (1/T)`) where `1/T` is no whole
-number, and a penalty that is no whole number, are powers in float64, taken as the fractions they are and normalised
-exactly; which tokens are typical is decided by logarithms in float64. `V` is the vocabulary size.
+The rules of a row are in `row_maps`, masks in `masks`; here is how they are written and who is sampled how. `V` is the
+vocabulary size.
 """
 
 from __future__ import annotations
@@ -17,20 +12,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from fractions import Fraction
-from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, parse_fraction, to_fmpq
+from draftproof.simulator.arithmetic import arithmetic_of, parse_fraction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.marginals import remembering
-from draftproof.simulator.instances.masks import LETTERS, Grammar, Masks
+from draftproof.simulator.instances.masks import LETTERS, MaskRules, masked_row
 from draftproof.simulator.instances.processes import (
     MarkovProcess,
     TableProcess,
@@ -39,8 +30,8 @@ from draftproof.simulator.instances.processes import (
     telling,
     told_of,
 )
+from draftproof.simulator.instances.row_maps import RowRules
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
-from draftproof.simulator.vectors import is_tensor
 
 #: How the settings are written.
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
@@ -50,76 +41,23 @@ MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=
 MEMORY = "memory=0"
 #: Whose sampling it is: the target's, the draft's, or that of the `q` that verifiers are given.
 _ROLES = ("target", "draft", "told")
-#: Temperatures below it are powers in float64 even where `1/T` is whole.
-COLDEST = 0.01
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """What is done to rows before a token is drawn; what is left out changes nothing.
+class Sampling(MaskRules, RowRules):
+    """What is done to rows before a token is drawn; what is left out changes nothing. See `RowRules` and `MaskRules`.
 
-    temperature: at least 0; 0 is greedy, the lowest token where several are most probable. top_k: keeps the k most
-    probable tokens. top_p: keeps the most probable tokens until they have this mass. min_p: drops tokens below this
-    share of the most probable one. typical_p: keeps the tokens with information closest to the entropy until they have
-    this mass. repetition_penalty: divides positive logits of tokens in the text so far, multiplies negative ones.
-    bits: probabilities in multiples of `2**-bits`, rounded down, the rest going to the most probable token. ties:
-    whether top-p keeps the `last` or the `first` of equal tokens. The others are masks, with tokens written as letters,
-    words of `stop_strings` between `|`; see `Masks` and `Grammar`. memory: of a draft, how many of the last drafted
-    tokens a row depends on, besides the root and its depth; 0: the marginals. Raises `InvalidInput` for values out of
-    range.
+    memory: of a draft, how many of the last drafted tokens a row depends on, besides the root and its depth; 0: the
+    marginals. Raises `InvalidInput` for values out of range.
     """
 
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    typical_p: float | None = None
-    repetition_penalty: float | None = None
-    bits: int | None = None
-    ties: str = "last"
-    no_repeat_ngram_size: int | None = None
-    eos: str | None = None
-    min_new_tokens: int = 0
-    stop_strings: str = ""
-    table: str | None = None
-    regex: str | None = None
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.temperature) and self.temperature >= 0):
-            raise InvalidInput(f"temperature {self.temperature} must be a number of at least 0 (0 is greedy)")
-        if self.top_k is not None and self.top_k < 1:
-            raise InvalidInput(f"top_k {self.top_k} must be at least 1; leave it out to keep all tokens")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise InvalidInput(f"top_p {self.top_p} must be above 0 and at most 1; leave it out to keep all tokens")
-        if self.min_p is not None and not 0 <= self.min_p <= 1:
-            raise InvalidInput(f"min_p {self.min_p} must be at least 0 and at most 1; leave it out to keep all tokens")
-        if self.typical_p is not None and not 0 < self.typical_p < 1:
-            raise InvalidInput(f"typical_p {self.typical_p} must be above 0 and below 1; leave it out to keep all")
-        penalty = self.repetition_penalty
-        if penalty is not None and not (isfinite(penalty) and penalty > 0):
-            raise InvalidInput(f"repetition_penalty {penalty} must be a number above 0; 1 changes nothing")
-        if self.bits is not None and not 1 <= self.bits <= 40:
-            raise InvalidInput(f"bits {self.bits} must be 1 to 40")
-        if self.ties not in ("first", "last"):
-            raise InvalidInput(f"ties {self.ties!r}: choose last (as transformers) or first")
+        self._check_rows()
         if self.memory is not None and self.memory < 0:
             raise InvalidInput(f"memory {self.memory} must be at least 0 tokens; leave it out to keep all")
         self._check_masks()
-
-    def _check_masks(self) -> None:
-        if self.no_repeat_ngram_size is not None and self.no_repeat_ngram_size < 1:
-            raise InvalidInput(f"no_repeat_ngram_size {self.no_repeat_ngram_size} must be at least 1")
-        if self.min_new_tokens < 0:
-            raise InvalidInput(f"min_new_tokens {self.min_new_tokens} must be at least 0")
-        if self.eos is None and (self.min_new_tokens or self.stop_strings):
-            raise InvalidInput("min_new_tokens and stop_strings need the token that ends a text; add eos=TOKEN")
-        if self.table is not None and self.regex is not None:
-            raise InvalidInput("table and regex both give a grammar; leave one of them out")
-        if self.table is not None:
-            _assert_texts(Grammar.of_table(self.table), f"table {self.table}", self.eos is None)
-        if self.regex is not None:
-            _assert_texts(Grammar.of_letters(self.regex), f"regex {self.regex!r}", self.eos is None)
 
     @classmethod
     def parse(cls, text: str, flag: str = "sampling") -> Sampling:
@@ -162,50 +100,14 @@ class Sampling:
         return self
 
     @property
-    def masked(self) -> bool:
-        """Whether which tokens are allowed depends on the tokens before them."""
-        return any(each is not None for each in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
-
-    @property
     def depends_on_text(self) -> bool:
         """Whether rows depend on the whole text."""
         return self.masked or self.repetition_penalty is not None
-
-    def masks(self, vocab_size: int, text: Context = (), names: Sequence[str] = LETTERS) -> Masks:
-        """Its masks; names: of the tokens. Raises `InvalidInput` for what does not fit these."""
-        names = tuple(names[:vocab_size])
-        named = self.regex is not None or self.eos is not None
-        if named and len(names) < vocab_size:
-            raise InvalidInput(
-                f"regex and eos name tokens by the letters {''.join(names)}, too few for V = {vocab_size}"
-            )
-        single = all(len(name) == 1 for name in names)
-        shown = (
-            f"the letters {''.join(names)!r}"
-            if single
-            else f"{', '.join(map(repr, names[:8]))}{', ..' if len(names) > 8 else ''}"
-        )
-        if self.eos is not None and names.count(self.eos) != 1:
-            if single and len(self.eos) > 1 and {*self.eos} <= {*names}:
-                raise InvalidInput(f"eos {self.eos!r} must be one of {shown}")
-            raise InvalidInput(f"eos {self.eos!r}: tokens are {shown}")
-        words = tuple(self.stop_strings.split("|")) if self.stop_strings else ()
-        for word in words:
-            if not word or (single and not {*word} <= {*names}):
-                raise InvalidInput(f"stop_strings {word!r}: tokens are {shown}")
-        end = None if self.eos is None else names.index(self.eos)
-        grammar = _grammar(self.table, self.regex, names, vocab_size, end, shown)
-        return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text, names)
 
     @property
     def told_apart(self) -> bool:
         """Whether verifiers are told other rows of the draft than those that tokens are drawn from."""
         return self.of("told") != self.of("draft")
-
-    @property
-    def greedy(self) -> bool:
-        """Whether every row has all its mass on one token."""
-        return self.temperature == 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -220,17 +122,6 @@ class Sampling:
     def as_dict(self) -> dict[str, Any]:
         """The settings as rows hold them: temperature, top_k and top_p always."""
         return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p, **self.settings}
-
-    @property
-    def why_irrational(self) -> str | None:
-        """Why the map is not rational, in words; None where it is."""
-        if self.greedy:
-            return None
-        if self.repetition_penalty is not None and self.repetition_penalty != int(self.repetition_penalty):
-            return f"p^{self.repetition_penalty:g} is irrational"
-        if _root_of(self.temperature) is None:
-            return f"p^(1/{self.temperature:g}) is irrational"
-        return None
 
     def __str__(self) -> str:
         numbers = {name: value for name, value in self.settings.items() if name != "ties"} or {"temperature": 1}
@@ -249,14 +140,7 @@ class Sampling:
         if self.is_identity:
             return rows
         self.assert_row_wise()
-        if seen is not None:
-            rows = self._penalised(rows, seen)
-        if self.greedy:
-            return _one_hot(rows)
-        if self.temperature != 1:
-            root = _root_of(self.temperature)
-            rows = _power(rows / _largest(rows, 1), 1 / self.temperature if root is None else root)
-        return self._kept(_normalised(rows))
+        return self._mapped(rows, seen)
 
     def of_logits(self, logits: Any, dtype: Any = None, texts: Any = None, allowed: Any = None) -> Any:
         """The rows that torch logits of shape `(.., V)` become, on the same device; they sum to 1 up to rounding.
@@ -311,6 +195,12 @@ class Sampling:
             return TableProcess([self._rounded_rows(table, denominator) for table in given.tables], given.name)
         return _SampledProcess(self, given, text, denominator)
 
+    def _rounded_rows(self, rows: Any, denominator: int | None) -> Any:
+        made = self.rows(rows)
+        if denominator is None or self.why_irrational is None or self.bits is not None:  # bits round already
+            return made
+        return rationalise(made, denominator, arithmetic_of(rows))
+
     def remembered(self, drawn: TokenProcess, depth: int | None) -> TokenProcess:
         """A draft whose rows are sampled, with the memory, as tables to this depth; see `remembering`."""
         if self.memory is None:
@@ -337,36 +227,6 @@ class Sampling:
         assert isinstance(target, TableProcess)
         assert isinstance(draft, TableProcess)
         return Instance(target, draft, raw.scheme)
-
-    def _penalised(self, rows: Any, seen: Any) -> Any:
-        """Rows that do not sum to 1, where there is a penalty; seen: as in `rows`."""
-        penalty = self.repetition_penalty
-        return rows if penalty is None else np.where(seen, _power(rows, penalty), rows)
-
-    def _rounded_rows(self, rows: Any, denominator: int | None) -> Any:
-        made = self.rows(rows)
-        if denominator is None or self.why_irrational is None or self.bits is not None:  # bits round already
-            return made
-        return rationalise(made, denominator, arithmetic_of(rows))
-
-    def _kept(self, rows: Any) -> Any:
-        """The steps after the temperature; each conditions on the tokens that it keeps."""
-        if self.top_k is not None and self.top_k < rows.shape[-1]:
-            rows = _conditioned(rows, rows >= _largest(rows, self.top_k))
-        if self.top_p is not None and self.top_p < 1:
-            rows = _conditioned(rows, self._nucleus(rows, self.top_p))
-        if self.min_p is not None:
-            rows = _conditioned(rows, rows >= _number(self.min_p, rows) * _largest(rows, 1))
-        if self.typical_p is not None:
-            rows = _conditioned(rows, _typical(rows, self.typical_p))
-        return rows if self.bits is None else _quantised(rows, self.bits)
-
-    def _nucleus(self, rows: Any, top_p: float) -> Any:
-        """The tokens that top-p keeps: all but those that have, with the less probable ones, at most mass `1 - p`."""
-        order = _ascending(rows) if self.ties == "last" else _flipped(_ascending(-rows))
-        kept = _gathered(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
-        kept[..., -1] = True
-        return _placed(kept, order)
 
 
 @dataclass(frozen=True)
@@ -522,81 +382,18 @@ class _SampledProcess:
             return row  # the context is never drawn
 
 
-@lru_cache(maxsize=16)
-def _grammar(
-    table: str | None, regex: str | None, names: tuple[str, ...], vocab_size: int, eos: int | None, shown: str
-) -> Grammar | None:
-    """The grammar of a table or regular expression over these tokens; shown: the tokens in words."""
-    if table is None and regex is None:
-        return None
-    said = f"regex {regex!r}" if table is None else f"table {table}"
-    made = Grammar.of_regex(regex or "", names) if table is None else Grammar.of_table(table)
-    if (size := len(made.moves[0])) != vocab_size:
-        raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
-    try:
-        kept = made.without(eos)
-    except InvalidInput as error:
-        shown = shown.removeprefix("the letters ")
-        ends = "" if eos is None else f"; none of its texts may have the eos {names[eos]!r}, which follows them"
-        comma = "; what follows regex= is all of the expression: other settings come before it"
-        raise InvalidInput(
-            f"{said}: {error} of these tokens, {shown}{ends}{comma if ',' in (regex or '') else ''}"
-        ) from None
-    if eos is None and {*kept.moves[0]} == {None}:
-        shown = shown.removeprefix("the letters ")
-        raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")
-    return kept
-
-
-def _assert_texts(grammar: Grammar, said: str, endless: bool) -> None:
-    """Raise `InvalidInput` for a grammar that no tokens can obey, before models are read; endless: without `eos`."""
-    comma = "; what follows regex= is all of the expression: other settings come before it" if "," in said else ""
-    try:
-        kept = grammar.without(None)
-    except InvalidInput as error:
-        raise InvalidInput(f"{said}: {error}{comma}") from None
-    if endless and {*kept.moves[0]} <= {None}:
-        raise InvalidInput(f"{said}: the grammar accepts only the empty text{comma}")
-
-
-def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
-    """A row given the tokens that are allowed after a context; one alone has all mass, whatever the row gives it.
-
-    Raises `InvalidInput` where the allowed tokens have no mass.
-    """
-    allowed = masks.allowed(context)
-    if allowed is None:
-        return row
-    kept = np.array(allowed)
-    if kept.sum() == 1:
-        return arithmetic_of(row).vector(kept.astype(int))
-    if (row * kept).any():
-        return _conditioned(row, kept)
-    raise dead_end(context, masks.names, np.flatnonzero(kept).tolist())
-
-
-def dead_end(context: Context, names: Sequence[str], without_mass: Sequence[int] = ()) -> InvalidInput:
-    """The error that no token can follow a context; names: of the tokens in masks."""
-    after = ", ".join(repr(names[token]) for token in context) or "the root"
-    why = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
-    if without_mass:
-        allowed = ", ".join(repr(names[token]) for token in without_mass)
-        why = f"the masks allow {allowed}, which have no mass; use a finer denominator"
-    return InvalidInput(f"no token can follow {after}: {why}")
-
-
 def _flag(name: str, prefix: str) -> str:
     """An option, or without a prefix the argument of Python."""
     return f"{prefix}{name}" if prefix else name.replace("-", "_")
 
 
+def _decimal(text: str) -> float:
+    return float(parse_fraction(text))
+
+
 _KINDS: dict[str, Any] = {
-    "temperature": lambda text: float(parse_fraction(text)),
+    **dict.fromkeys(("temperature", "top_p", "min_p", "typical_p", "repetition_penalty"), _decimal),
     "top_k": int,
-    "top_p": lambda text: float(parse_fraction(text)),
-    "min_p": lambda text: float(parse_fraction(text)),
-    "typical_p": lambda text: float(parse_fraction(text)),
-    "repetition_penalty": lambda text: float(parse_fraction(text)),
     "bits": int,
     "ties": str.strip,
     "no_repeat_ngram_size": int,
@@ -607,99 +404,3 @@ _KINDS: dict[str, Any] = {
     "regex": str,
     "memory": int,
 }
-
-
-def _root_of(temperature: float) -> int | None:
-    """The whole number `1/T`, None where it is none, or so large that powers would have thousands of digits."""
-    whole = round(1 / temperature) if temperature >= COLDEST else 0
-    return whole if whole and 1 / whole == temperature else None
-
-
-def _number(value: float, rows: Any) -> Any:
-    """A setting as a number of the rows' kind: exactly what was written, a decimal or a small fraction."""
-    if rows.dtype != object:
-        return value
-    near = Fraction(value).limit_denominator(1000)
-    return to_fmpq(near if float(near) == value else Fraction(repr(value)))
-
-
-def _power(rows: Any, exponent: float) -> Any:
-    """Powers; of exact rows exact for whole exponents, else the fractions that float64 gives."""
-    if rows.dtype != object:
-        return rows**exponent
-    if exponent == int(exponent):
-        return rows ** int(exponent)
-    powers = FLOAT64.vector(rows) ** exponent
-    return RATIONAL.vector([[fmpq(*value.as_integer_ratio()) for value in row] for row in powers.tolist()])
-
-
-def _normalised(rows: Any) -> Any:
-    return rows / (rows.sum(-1, keepdim=True) if is_tensor(rows) else rows.sum(axis=-1, keepdims=True))
-
-
-def _conditioned(rows: Any, kept: Any) -> Any:
-    """The rows given the tokens that are kept."""
-    return _normalised(rows * kept)
-
-
-def _one_hot(rows: Any) -> Any:
-    eye = np.eye(rows.shape[-1], dtype=int)[rows.argmax(axis=-1)]
-    return arithmetic_of(rows).vector(eye)
-
-
-def _largest(rows: Any, count: int) -> Any:
-    """The `count`-th largest entry of each row, shape `(.., 1)`."""
-    if is_tensor(rows):
-        return rows.topk(count, dim=-1).values[..., -1:]
-    return np.sort(rows, axis=-1)[..., -count][..., None]
-
-
-def _typical(rows: Any, mass: float) -> Any:
-    """The tokens whose information is closest to the entropy, until they have this mass; all that are as close."""
-    floats = FLOAT64.vector(rows) if rows.dtype == object else rows
-    with np.errstate(divide="ignore", invalid="ignore"):
-        information = -(floats.log() if is_tensor(rows) else np.log(floats))
-        entropy = (
-            (information * floats).nansum(-1, keepdim=True)
-            if is_tensor(rows)
-            else np.nansum(information * floats, axis=-1, keepdims=True)
-        )
-    away = abs(information - entropy)
-    order = _ascending(away)
-    near = _gathered(away, order)
-    last = (_gathered(rows, order).cumsum(-1) < _number(mass, rows)).sum(-1)
-    edge = _gathered(near, last.clip(max=rows.shape[-1] - 1)[..., None])
-    kept = near <= edge
-    kept[..., 0] = True
-    return _placed(kept, order)
-
-
-def _quantised(rows: Any, bits: int) -> Any:
-    """Multiples of `2**-bits`, rounded down, the rest on the most probable token."""
-    if not is_tensor(rows):
-        return rationalise(rows, 2**bits, arithmetic_of(rows))
-    units = (rows * 2**bits).floor()
-    top = rows.argmax(dim=-1, keepdim=True)
-    return units.scatter_add(-1, top, 2**bits - units.sum(-1, keepdim=True)) / 2**bits
-
-
-def _ascending(rows: Any) -> Any:
-    """The tokens of each row from the least to the most probable, equal ones by number."""
-    return rows.argsort(dim=-1, stable=True) if is_tensor(rows) else np.argsort(rows, axis=-1, kind="stable")
-
-
-def _flipped(order: Any) -> Any:
-    return order.flip(-1) if is_tensor(order) else order[..., ::-1]
-
-
-def _gathered(rows: Any, order: Any) -> Any:
-    return rows.gather(-1, order) if is_tensor(rows) else np.take_along_axis(rows, order, axis=-1)
-
-
-def _placed(values: Any, order: Any) -> Any:
-    """Values by rank back in the order of tokens."""
-    if is_tensor(values):
-        return values.clone().scatter_(-1, order, values)
-    placed = np.empty_like(values)
-    np.put_along_axis(placed, order, values, axis=-1)
-    return placed

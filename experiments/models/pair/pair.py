@@ -30,8 +30,8 @@ from draftproof.experiments.models.pair.loading import Located, locate, read_con
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
-from draftproof.simulator.instances.masks import LETTERS
-from draftproof.simulator.instances.sampling import Sampling, dead_end
+from draftproof.simulator.instances.masks import LETTERS, dead_end
+from draftproof.simulator.instances.sampling import Sampling
 
 #: At most one in so many tokens of the larger model may be padding.
 PADDING = 32

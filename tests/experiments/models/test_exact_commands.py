@@ -21,7 +21,8 @@ from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.exact import exact_instance
-from draftproof.simulator.instances.sampling import Sampling, Samplings, masked_row
+from draftproof.simulator.instances.masks import masked_row
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.verifiers import make
 
 
