@@ -185,31 +185,13 @@ def _correlation(rows: Sequence[tuple[Any, Any]]) -> float:
 
 
 def greedy_gain(times: int, shapes: Sequence[tuple[int, int]], least: float) -> Figures:
-    """The gain of `gbv` over `block` by shape (K, L) where the target has one path, with its bound; usual gains."""
+    """The gain of `gbv` over `block` by shape (K, L) where the target has one path, with its bound."""
     found = {(K, L): max(_one_path_gain(Delayed(K, 0, L), Fraction(b, 20)) for b in range(1, 20)) for K, L in shapes}
     largest = [
         f"K = {K}, L = {L} {gain:+.1%} (never above {K * (L + 1) / (K + L) - 1:+.1%})" for (K, L), gain in found.items()
     ]
-    usual = [_family_gains(name, s, times) for name, s in (("perturbed", 1), ("perturbed", 2), ("dirichlet", None))]
-    temperatures, path = (0.2, 0.6, 1.0), "delayed:K=1,L1=0,L2=3"
-    on_texts = [
-        f"K = {K} "
-        + listed(
-            (
-                on_text("gbv", f"delayed:K={K},L1=0,L2=3", T, times, LARGE) / on_text("block", path, T, times, LARGE)
-                - 1
-                for T in temperatures
-            ),
-            "+.1%",
-        )
-        for K in (2, 4)
-    ]
-    text = (
-        f"where the target has one path, {', '.join(largest)}; at K = L = 3, mean (least to most): {', '.join(usual)}; "
-        f"on text at L = 3 and T = {listed(temperatures, 'g')}: {'; '.join(on_texts)}"
-    )
-    families = ("one path", "perturbed", "dirichlet", LARGE_TEXT)
-    return Figures(max(found.values()) > least, text, len(shapes) + (60 + ROOTS) * times, families)
+    text = f"where the target has one path, {', '.join(largest)}"
+    return Figures(max(found.values()) > least, text, len(shapes), ("one path",))
 
 
 def _one_path_gain(scheme: Delayed, found: Fraction) -> float:
@@ -220,22 +202,6 @@ def _one_path_gain(scheme: Delayed, found: Fraction) -> float:
     instance = Instance(target, TableProcess(rows, "draft"))
     ours, block = (checked(spec, instance, scheme).block_efficiency for spec in ("gbv", "block"))
     return float(ours / block) - 1
-
-
-def _family_gains(name: str, s: int | None, times: int) -> str:
-    runs, given = (
-        [Evaluator(verifier(one), "float64") for one in ("gbv", "block")],
-        {} if s is None else {"s": float(s)},
-    )
-    gains = []
-    for seed in range(20 * times):
-        instance = FAMILIES[name].instance(4, 3, np.random.default_rng((seed, 3)), 20, FLOAT64, **given)
-        ours, block = (
-            float(run.check(instance.target, instance.draft, Delayed(3, 0, 3)).block_efficiency) for run in runs
-        )
-        gains.append(ours / block - 1)
-    shown = name if s is None else f"{name} s = {s}"
-    return f"{shown} {sum(gains) / len(gains):+.1%} ({min(gains):+.1%} to {max(gains):+.1%})"
 
 
 def gain_by_temperature(times: int, trees: Mapping[str, str], temperatures: Sequence[float], rising: bool) -> Figures:

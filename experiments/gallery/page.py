@@ -1,10 +1,12 @@
 """The table and the page of the gallery, from what was measured."""
 
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
-from draftproof.experiments.gallery.measuring import Outcome
+from draftproof.experiments.gallery.measuring import Outcome, measured, record
+from draftproof.experiments.shared.output import write_whole
 
 PAGE = Path(__file__).with_name("README.md")
 WITNESSES = Path(__file__).with_name("witnesses")
@@ -68,3 +70,11 @@ def page(outcomes: Mapping[str, Outcome]) -> str:
     """The README of the gallery."""
     lossy = [in_full(entry, outcomes.get(entry.name)) for entry in ENTRIES if entry.text]
     return "\n".join([_HEAD, table(outcomes), "", *[f"{text}\n" for text in lossy]])
+
+
+def write(given: Namespace) -> int:
+    """Write the page, after recording `given.outcomes` where there are such; returns 0."""
+    if given.outcomes:
+        record(Path(given.outcomes))
+    write_whole(PAGE, page(measured()))
+    return 0

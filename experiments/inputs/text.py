@@ -7,6 +7,7 @@ of the running Python, which differs between versions.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from functools import cache
 from pathlib import Path
 
@@ -62,3 +63,11 @@ def read_counted(name: str) -> str | GramTable:
 def topics_table() -> GramTable:
     """The committed counts; raises `InvalidInput` for a damaged file."""
     return GramTable.load(TABLE, CHECKSUM)
+
+
+def write(_: Namespace) -> int:
+    """Count the embedded text, save the table and print its hash and checksum; returns 0."""
+    table = GramTable.of(read_text(EMBEDDED), ORDER)
+    table.save(TABLE)
+    print(f"text {table.digest}, checksum {table.checksum}")
+    return 0

@@ -1,6 +1,7 @@
 """The page of claims; instances that refute stand beside it."""
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,12 +20,12 @@ PAGE = CLAIMS / "README.md"
 ROOT = CLAIMS.parents[1]
 
 
-def write(path: str | None) -> int:
+def write(given: Namespace) -> int:
     """Test the claims that the store does not have and write the page; returns 1 if a verdict is not the recorded one.
 
-    path: of the store; None for none.
+    given: `store`, a file or None.
     """
-    store = Store(path)
+    store = Store(given.store)
     run(work.questions_of(list(ledger()), False), store, work.compute, machines=Machines(os.cpu_count() or 1))
     verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ later code. Seconds are processor seconds.
 import subprocess
 import time
 import tomllib
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -128,9 +129,9 @@ def filled(page: str, rows: Sequence[Mapping[str, Any]], commit: str) -> str:
     return with_table(page, "commit", f"Proved by the code of commit {commit}.\n")
 
 
-def write(path: str) -> None:
-    """Prove the theorems that are not in the store at this path; the page is written after each."""
-    file = Store(path)
+def write(given: Namespace) -> int:
+    """Prove the theorems that `given.store` does not have; the page is written after each. Returns 0."""
+    file = Store(given.store or "theorems.db")
     for claim in claims():
         if strong_id(claim) not in file:
             row = row_of(claim)
@@ -138,6 +139,7 @@ def write(path: str) -> None:
             remark(f"{row['verdict']}: {row['theorem']}, V = {row['V']}, {row['scheme']} ({row['cpu_seconds']} s)")
             _write_page(file)
     _write_page(file)
+    return 0
 
 
 def _write_page(file: Store) -> None:

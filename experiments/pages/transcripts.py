@@ -5,7 +5,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from pathlib import Path
+
+from draftproof.experiments.shared.output import write_whole
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 #: The pages whose examples are run and whose outputs of commands are compared.
@@ -37,3 +40,11 @@ def refresh(text: str, comparison: str | None) -> str:
         lines = [line for line in comparison.splitlines() if line.startswith("|")]
         text = with_table(text, "comparison", "\n".join(lines) + "\n")
     return TRANSCRIPT.sub(lambda match: f"```console\n$ draftproof {match[1]}\n{transcript(match[1])}```", text)
+
+
+def write(given: Namespace) -> int:
+    """Refresh the pages; returns 0. given: `comparison`, a file."""
+    table = Path(given.comparison).read_text(encoding="utf-8") if given.comparison else None
+    for page in PAGES:
+        write_whole(page, refresh(page.read_text(encoding="utf-8"), table))
+    return 0

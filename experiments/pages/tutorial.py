@@ -6,10 +6,13 @@ Jupyter needs some thirty packages and takes seconds to start.
 
 import ast
 import json
+from argparse import Namespace
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from draftproof.experiments.shared.output import write_whole
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 
@@ -49,3 +52,9 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
 def written(notebook: dict[str, Any]) -> str:
     """The text of the file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def write(_: Namespace) -> int:
+    """Run the tutorial and save its outputs; returns 0."""
+    write_whole(NOTEBOOK, written(executed(json.loads(NOTEBOOK.read_text(encoding="utf-8")))))
+    return 0

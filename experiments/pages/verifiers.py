@@ -1,6 +1,7 @@
 """The page of verifiers: cards, docstrings, what is proved on the conformance instances, and which brings more."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -13,6 +14,7 @@ import numpy as np
 
 from draftproof import verifiers
 from draftproof.experiments.cli.listing import cards_markdown
+from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import estimate_size
@@ -150,3 +152,9 @@ def _cost(verifier: Verifier) -> str:
 
 
 PAGE = Path(__file__).resolve().parents[2] / "verifiers" / "README.md"
+
+
+def write(_: Namespace) -> int:
+    """Write the page; returns 0."""
+    write_whole(PAGE, page())
+    return 0
