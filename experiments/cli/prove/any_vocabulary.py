@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from draftproof.experiments.cli.prove.request import Request, assert_provable
@@ -43,13 +44,16 @@ _CLAIM = {
 
 @dataclass
 class EverySize:
-    """The answer for every V. steps: one for each length of the named context. hypotheses: of the induction."""
+    """The answer for every V.
+
+    listed: every step with the hypothesis of the induction that it proves and its number of branches; "" and 0 for
+    those of the theorem itself, one for each length of the named context.
+    """
 
     theorem: Theorem
     named: NamedVerifier
     other: NamedVerifier | None
-    steps: list[Step] = field(default_factory=list)
-    hypotheses: list[tuple[str, int, Step]] = field(default_factory=list)
+    listed: list[tuple[str, int, Step]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -64,6 +68,11 @@ class EverySize:
         }
 
     @property
+    def steps(self) -> list[Step]:
+        """The steps of the theorem itself."""
+        return [step for name, _, step in self.listed if not name]
+
+    @property
     def proved(self) -> bool:
         """Whether every step is."""
         return all(step.proved for step in self.steps)
@@ -71,7 +80,7 @@ class EverySize:
     @property
     def of_every_length(self) -> bool | None:
         """Whether the hypotheses of the induction are proved, too; None if that was not asked."""
-        return self.proved and all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
+        return all(step.proved for _, _, step in self.listed) if len(self.listed) > len(self.steps) else None
 
     @property
     def all_proved(self) -> bool:
@@ -93,7 +102,7 @@ class EverySize:
             "relation": None if self.other is None else self.theorem.kind,
             "vocab_size": "any",
             "scheme": self.theorem.scheme.as_dict(),
-            "assumed": [SUPPORT, *([ALIKE] if self.hypotheses else [])],
+            "assumed": [SUPPORT, *([] if self.of_every_length is None else [ALIKE])],
             "proved": self.proved,
             "every_length": self.of_every_length,
             "seconds": round(self.seconds, 3),
@@ -152,7 +161,6 @@ def run(
     assert_provable([request.named, *([] if other is None else [other])])
     proof = EverySize(theorem_of(request, kind, other), request.named, other)
     start = time.process_time()
-    lengths = list(proof.theorem.depths)
     account = Account()
 
     def counted(current: Account) -> None:
@@ -162,15 +170,16 @@ def run(
     def detail() -> str:
         return f"{account.runs:,} runs of the code, {account.cases:,} cases"
 
-    hypotheses = hypotheses_of(proof.theorem) if every_length else []
+    step = proof.theorem.step
+    wanted: list[depth.Hypothesis] = [
+        ("", 0, partial(step, length, counted, records)) for length in proof.theorem.depths
+    ]
+    wanted += hypotheses_of(proof.theorem) if every_length else []
     label = f"{request.named.label}, every V, {request.scheme}"
     try:
-        with named_errors(request.named.label), bar(label, len(lengths) + len(hypotheses), detail=detail) as tick:
-            for length in lengths:
-                proof.steps.append(proof.theorem.step(length, counted, records))
-                tick(1)
-            for name, branches, proved in hypotheses:
-                proof.hypotheses.append((name, branches, proved()))
+        with named_errors(request.named.label), bar(label, len(wanted), detail=detail) as tick:
+            for name, branches, proved in wanted:
+                proof.listed.append((name, branches, proved()))
                 tick(1)
     except RecursionError as error:
         raise TooLarge(f"{request.scheme} is too large for this; take fewer or shorter branches") from error
@@ -207,18 +216,18 @@ def certificate_for(proof: EverySize) -> dict[str, Any]:
         ) from None
 
 
-def listed_steps(proof: EverySize) -> Iterator[tuple[str, Step]]:
-    """Every step with what it is about: after how many tokens, or which sum of a hypothesis."""
-    for step in proof.steps:
-        yield f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step
-    titles = [_title(*each) for each in proof.hypotheses]
-    for place, (title, (_, _, step)) in enumerate(zip(titles, proof.hypotheses, strict=True)):
-        number = f", sum {titles[: place + 1].count(title)} of {titles.count(title)}"
-        yield title + number * (titles.count(title) > 1), step
+def titles(proof: EverySize) -> Iterator[str]:
+    """What every step is about: after how many tokens, or which sum of a hypothesis."""
+    found = [_title(*each) for each in proof.listed]
+    for place, title in enumerate(found):
+        number = f", sum {found[: place + 1].count(title)} of {found.count(title)}"
+        yield title + number * (found.count(title) > 1)
 
 
 def _title(name: str, branches: int, step: Step) -> str:
-    """What a hypothesis is about."""
+    """What a step is about, but for the number of its sum."""
+    if not name:
+        return f"after {len(step.context)} token{'s' * (len(step.context) != 1)}"
     part = ": its balance" if step.token is not None else ": accepted with that probability"
     if name == depth.CUT:
         part = ", below one token" * bool(step.context)

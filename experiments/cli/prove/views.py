@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, listed_steps
+from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, titles
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import LargerVocabulary, Related, Report
 from draftproof.experiments.cli.witnesses import (
@@ -213,8 +213,7 @@ def every_size_result(proof: EverySize) -> Result:
     words = shown if proof.proved else f"NOT PROVED: {proof.claim}"
     row = {**proof.as_json(), "scheme": str(proof.theorem.scheme), "verdict": words}
     steps, notes = [], []
-    named = [("", 0)] * len(proof.steps) + [(name, branches) for name, branches, _ in proof.hypotheses]
-    for (hypothesis, branches), (title, step) in zip(named, listed_steps(proof), strict=True):
+    for (hypothesis, branches, step), title in zip(proof.listed, titles(proof), strict=True):
         steps.append(
             {
                 "step": title,
@@ -236,7 +235,7 @@ def every_size_result(proof: EverySize) -> Result:
             notes.append(f"{title}: {reason}")
     if any(step["reason"] for step in steps):
         notes.append("p0, q0, p1, ..: p and q of the context, of the token after it and of drafted tokens, or sums")
-    if proof.hypotheses:
+    if proof.of_every_length is not None:
         scope = "for" if proof.of_every_length else "NOT PROVED, as a step is not shown: for"
         notes.append(f"{scope} every depth, if {ALIKE}. Read that in the code: it is NOT proved.")
     tables = [Table.whole(_EVERY_SIZE, [row]), Table.whole(_STEPS, steps, name="steps", title="steps")]
