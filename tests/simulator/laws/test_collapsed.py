@@ -1,6 +1,5 @@
 """On Markov processes the collapsed evaluation is the full law, and the steady state that of a chain built by hand."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -95,17 +94,6 @@ def test_a_state_that_is_never_reached_does_not_make_a_verifier_lossy_nor_the_se
     assert (found.max_deviation, found.total_variation) == (0, 0)
     from_there = CollapsedTopDown(make("ensemble"), MarkovRows(target.starting_at((2,)), draft.starting_at((2,))))
     assert from_there.metrics(Delayed(1, 0, 60)).max_deviation > 0
-
-
-@pytest.mark.parametrize("root", [(0, 1), (2, 2), (1, 0)], ids=str)
-@pytest.mark.parametrize("name", ["specinfer", "ensemble"])
-def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
-    verifier = make(name)
-    started = CollapsedTopDown(verifier, MarkovRows(*pair(3, (2, 1)))).starting_at(3 * root[0] + root[1])
-    target, draft = pair(3, (2, 1), root=root)
-    for scheme in SHAPES:
-        assert_equal(started.metrics(scheme), full(verifier, target, draft, scheme))
-        assert_equal(CollapsedTopDown(verifier, MarkovRows(target, draft)).metrics(scheme), started.metrics(scheme))
 
 
 @pytest.mark.parametrize(
@@ -213,15 +201,6 @@ def test_a_chain_that_never_forgets_its_root_has_no_steady_state(numbers: Any) -
     for name in ("specinfer", "block"):
         with pytest.raises(InvalidInput, match="depend on the root: there is no one steady state"):
             long_run(name, MarkovRows(stuck, stuck), Delayed(2, 0, 1))
-
-
-@pytest.mark.parametrize("name", ["naive", "specinfer", "block", "traversal"])
-def test_tokens_without_memory_have_the_efficiency_of_any_root(name: str) -> None:
-    # p = (1/3, 2/3), q = (2/3, 1/3): a draft is accepted with probability 1/3 + 1/3 by one path of one token.
-    target, draft = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]])), MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))
-    found = long_run(name, MarkovRows(target, draft), Delayed(1, 0, 1))
-    assert found.efficiency == Fraction(5, 3)
-    assert found.starts.tolist() == [1]
 
 
 @pytest.mark.parametrize(("numbers", "entry"), [(RATIONAL, 64), (FLOAT64, 8)])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from draftproof.simulator import BlockLaw, TableProcess, Violation
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.instances.processes import context_index
-from draftproof.simulator.laws.law import Metrics
 
 F = Fraction
 TARGET = TableProcess([RATIONAL.vector([["1/2", "1/2"]]), RATIONAL.vector([["2/3", "1/3"], ["1/3", "2/3"]])])
@@ -53,11 +52,6 @@ def test_balance_and_distances_are_those_computed_by_hand() -> None:
 def test_violation_is_the_largest_and_among_equals_the_first() -> None:
     assert BAD.violation(TARGET) == Violation((), 0, F(1, 2), F(5, 8))
     assert BAD.violation(TARGET).deviation == F(1, 8)
-
-
-def test_violation_below_the_root_names_its_context() -> None:
-    law = BlockLaw([RATIONAL.vector([["1/8", "1/8"]]), RATIONAL.vector([["1/4", "1/8"], [0, "3/8"]])], RATIONAL)
-    assert law.violation(TARGET) == Violation((1,), 0, F(1, 8), F(0))
 
 
 def test_law_of_depth_zero_is_one_correction() -> None:
@@ -136,12 +130,6 @@ def test_max_deviation_is_at_most_total_variation_and_both_vanish_together(
     assert law.violation(target).deviation == deviation
 
 
-@given(st.data())
-def test_laws_built_to_be_lossless_are_found_lossless(data: Any) -> None:
-    target = TableProcess([RATIONAL.vector([["1/5", "4/5"]]), RATIONAL.vector([[1, 0], ["1/7", "6/7"]])])
-    assert lossless_law(target, data.draw).max_deviation(target) == 0
-
-
 @given(problems())
 def test_efficiency_and_variance_agree_with_the_depth_distribution(problem: tuple[BlockLaw, TableProcess]) -> None:
     law, _ = problem
@@ -150,14 +138,3 @@ def test_efficiency_and_variance_agree_with_the_depth_distribution(problem: tupl
     # Counted another way: every reached context below the root is one accepted token.
     assert mean == sum((value for table in exact(law.reach)[1:] for value in table), Fraction(0))
     assert law.variance == sum((depth - mean) ** 2 * mass for depth, mass in enumerate(law.depth_distribution))
-
-
-def test_metrics_name_a_violation_only_where_there_is_one() -> None:
-    broken = Violation((0,), 1, F(1, 4), F(1, 8))
-    for deviation, worst, wanted in [
-        (F(0), None, None),
-        (F(0), Violation((), 0, F(1, 2), F(1, 2)), None),
-        (F(1, 8), None, None),
-        (F(1, 8), broken, broken.to_dict()),
-    ]:
-        assert Metrics([F(1)], deviation, None, worst).to_dict()["violation"] == wanted

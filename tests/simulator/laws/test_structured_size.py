@@ -30,7 +30,7 @@ from draftproof.simulator.laws.structured.size import (
 )
 from draftproof.simulator.verdicts import lossless as lossless_module
 from draftproof.simulator.verdicts.costs import Costing
-from draftproof.simulator.verdicts.lossless import Evaluator, check
+from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
 
 GIB = 2**30
@@ -121,14 +121,6 @@ def test_the_nearest_shape_that_fits_does_fit(
             structured_work(make(name), Unread(size), Unread(size), shape, numbers, memory)
 
 
-def test_verifiers_with_weights_are_told_that_they_do_not_collapse() -> None:
-    with pytest.raises(TooLarge, match="its weights depend on the whole path, so that its state does not collapse"):
-        structured_work(make("block"), markov(27, 1), markov(27, 1), Delayed(1, 0, 12), FLOAT64)
-    with pytest.raises(TooLarge) as caught:
-        structured_work(make("nss"), Unread(27), Unread(27), Delayed(1, 0, 12), FLOAT64)
-    assert "collapse" not in str(caught.value)
-
-
 def refused(function: Any, *arguments: Any, **options: Any) -> str:
     """How the call is refused."""
     with pytest.raises(TooLarge) as caught:
@@ -147,12 +139,6 @@ def test_absurd_sizes_are_refused_at_once_without_a_row(name: str, size: int, nu
     )  # no tree of this shape could be walked in so few
     assert "the nearest shape that fits is delayed(" in said
     assert not re.search(r"\b(inf|nan)\b", said)
-
-
-def test_a_whole_check_of_an_absurd_size_builds_nothing(calls: Any) -> None:
-    for engine in ("auto", "structured"):
-        arguments = make("nss"), Unread(50_000), Unread(50_000), Delayed(64, 60, 60)
-        assert calls(partial(refused, check, *arguments, engine=engine)) < 200_000
 
 
 @pytest.mark.parametrize(
@@ -222,23 +208,6 @@ def test_predicted_memory_bounds_what_is_used(
     peak = measured(work, name, target, draft, shape, numbers, monkeypatch)
     assert peak <= work.bytes <= 7 * peak
     assert BYTES[numbers.exact] in (8, 64)
-
-
-@pytest.mark.parametrize(
-    ("memory", "said"), [(5 * 2**20, r"5\.0 MiB"), (6 * GIB, r"6\.0 GiB"), (2**52, r"4,194,304\.0 GiB")]
-)
-def test_memory_is_told_in_units_that_can_be_read(memory: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size_module, "STEPS", {True: np.inf, False: np.inf})
-    for scheme in (Delayed(1, 0, 60), Delayed(1, 0, 200)):
-        with pytest.raises(TooLarge, match=rf"about 2\^\d+ GiB, more than {said}") as caught:
-            structured_work(make("block"), Unread(4), Unread(4), scheme, FLOAT64, memory)
-        power = re.search(r"2\^(\d+) GiB", str(caught.value))
-        assert power is not None
-        assert 2 * scheme.depth - 30 < int(power[1]) < 2 * scheme.depth - 15  # 4^L contexts of several floats
-    if memory > 6 * GIB:
-        return
-    with pytest.raises(TooLarge, match=rf"about \d[\d,]*\.\d [MG]iB, more than {said}"):
-        structured_work(make("block"), Unread(2**16), Unread(2**16), Delayed(1, 0, 1), RATIONAL, memory)
 
 
 @pytest.mark.parametrize("scheme", [Delayed(2, 0, 4), Delayed(3, 1, 3)])

@@ -5,13 +5,12 @@ from random import Random
 import pytest
 
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
-from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.theorems.proof import theorem
 from draftproof.simulator.theorems.proof import theorem as proofs
 from draftproof.simulator.theorems.proof.laws import law_at
-from draftproof.simulator.theorems.proof.points import random_point, starting_points
+from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.simulator.theorems.proof.watch import NotFollowed
@@ -136,26 +135,6 @@ def test_solvers_are_refused_with_their_line(name):
         prove(Subject.of(make(name)), Shape(2, Delayed(2, 0, 1)))
 
 
-class WithState(Naive):
-    """Goes another way every other call."""
-
-    calls: list[int] = []  # noqa: RUF012 - that is the fault
-
-    def verify(self, root, coin):
-        self.calls.append(1)
-        return Verdict((), coin.choose(root.target)) if len(self.calls) % 2 else super().verify(root, coin)
-
-
-def test_state_is_refused():
-    with pytest.raises(InvalidVerifier):
-        prove(Subject.of(WithState()), Shape(2, Delayed(1, 0, 1)))
-
-
-def test_points_of_a_large_vocabulary_have_room_for_every_token():
-    for point in starting_points(Shape(40, Delayed(1, 0, 1))):
-        assert 0 < min(point) <= max(point) < 1
-
-
 def agree_at(name, scheme, count, seed=5):
     shape = Shape(2, scheme)
     proof = prove(Subject.of(make(name)), shape)
@@ -175,14 +154,6 @@ def agree_at(name, scheme, count, seed=5):
 )
 def test_law_by_formula_is_law_by_enumeration_at_random_points(name, scheme):
     agree_at(name, scheme, 40)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("name", "scheme"), [("block", Delayed(1, 0, 3)), ("traversal", Delayed(2, 0, 2)), ("gbv", Delayed(2, 0, 2))]
-)
-def test_law_by_formula_is_law_by_enumeration_at_a_thousand_points(name, scheme):
-    agree_at(name, scheme, 1_000)
 
 
 def test_the_share_of_open_cells_is_an_estimate_with_a_bound():

@@ -105,32 +105,6 @@ def test_one_step_of_one_path_accepts_the_overlap(name, size):
     assert not is_everywhere(name, Delayed(1, 0, 1), efficiency, lambda p, q: 1 + overlap(p, q) ** 2, size)
 
 
-PUBLISHED = {
-    "nss": lambda p, q, k: (p * (1 - (1 - q) ** k)).sum(),
-    "naive_tree": lambda p, q, k: (p - positive_part(p - q) + positive_part(p - q) * (1 - (1 - q) ** (k - 1))).sum(),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-@pytest.mark.parametrize("scheme", [Delayed(2, 0, 1), Delayed(3, 0, 1)], ids=str)
-def test_published_acceptance_rates_of_one_node(name, scheme):
-    assert is_everywhere(name, scheme, acceptance, lambda p, q: PUBLISHED[name](p.row(()), q.row(()), scheme.K))
-
-
-@pytest.mark.parametrize("drafts", [2, 3])
-def test_specinfer_accepts_all_but_the_product_of_its_misses(drafts):
-    def closed(p, q):
-        target, draft, missed = p.row(()), q.row(()), 1
-        for _ in range(drafts):
-            excess = positive_part(target - draft)
-            share = positive_part(draft - target).sum()
-            missed = missed * share
-            target = excess / excess.sum() if excess.sum() > 0 else target
-        return 1 - missed
-
-    assert is_everywhere("specinfer", Delayed(drafts, 0, 1), acceptance, closed)
-
-
 def reach_of_block(p, q, context):
     """`D(c y) = min(D(c) p(y|c), Q(c y))` with `Q` the mass of the draft: no law on one path reaches more."""
     reached = drafted = 1
@@ -154,11 +128,6 @@ def block_reaches(size, scheme):
 @pytest.mark.heavy
 def test_the_reach_of_block_is_the_largest_of_one_path():
     block_reaches(2, ONE_PATH)
-
-
-@pytest.mark.heavy
-def test_the_reach_of_block_on_longer_paths():
-    block_reaches(2, Delayed(1, 0, 3))
 
 
 def accepted_by_spectr(p, q, rho):
@@ -190,19 +159,6 @@ def test_published_acceptance_of_spectr_given_rho(size):
     assert claimed
     assert all(not leaf.values or is_zero(leaf.values[SUM], region, explorer.oracle) for region, leaf in claimed)
     assert not explorer.unknown
-
-
-def branching(name, p, q, y):
-    """Probability that the next accepted token is `y`, of two drafts; appendices C and D of arXiv 2602.16994."""
-    excess = positive_part(p - q)
-    later = excess / excess.sum() if excess.sum() > 0 else p
-    once = minimum(p, q)[y]
-    missed = 1 - minimum(p, q).sum()
-    if name == "nss":
-        return p[y] * (1 - (1 - q[y]) ** 2)
-    if name == "specinfer":
-        return once + missed * minimum(later, q)[y]
-    return once + positive_part(p - q)[y] * q[y]  # naive_tree: a correction that was drafted is accepted
 
 
 def branching_of_khisti(p, q, weights, y):
@@ -244,18 +200,3 @@ def test_published_branching_law_of_khisti_for_all_weights():
         apart = list(leaves(difference(accepted, wanted, shape, part, explorer.oracle), shape.domain))
         assert apart
         assert all(not leaf.values or is_zero(leaf.values[SUM], region, explorer.oracle) for region, leaf in apart)
-
-
-@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("name", ["nss", "specinfer", "naive_tree"])
-def test_published_branching_laws_of_two_drafts(name, size):
-    for token in range(size - 1):
-
-        def closed(p, q, token=token):
-            return branching(name, p.row(()), q.row(()), token)
-
-        def accepted(shape, part, oracle, token=token):
-            return reach(shape, part, (token,), oracle)
-
-        assert is_everywhere(name, Delayed(2, 0, 1), accepted, closed, size)
-        assert not is_everywhere(name, Delayed(2, 0, 1), accepted, lambda p, q, f=closed: f(p, q) ** 2, size)

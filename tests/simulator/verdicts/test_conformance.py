@@ -2,20 +2,17 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 
 import pytest
 
 from draftproof import verifiers
-from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidVerifier, Verdict
+from draftproof.simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts.delayed import SHAPES
-from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Draws
 from draftproof.simulator.verdicts.cases import (
     CASES,
-    DENOMINATOR,
     case_instances,
     conformance_instances,
     corner_instances,
@@ -86,11 +83,6 @@ def test_instances_are_always_the_same_and_differ_from_each_other(shape: tuple[i
         assert (instance.vocab_size, instance.depth) == (size, trunk + length)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_corner_instances_are_one_of_each_corner_case(shape: tuple[int, int, int, int]) -> None:
-    assert [instance.about["family"] for instance in corner_instances(shape)] == list(CORNER_CASES)
-
-
 @pytest.mark.parametrize("scheme", CASES)
 def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(scheme: str) -> None:
     assert {2, 3} <= {size for size, _ in CASES[scheme]} <= {2, 3, 4}
@@ -130,32 +122,3 @@ def test_a_verifier_that_reads_the_draft_is_told_from_one_that_does_not(name: st
         else:
             with pytest.raises((AssertionError, InvalidVerifier)):
                 each()
-
-
-class Watching:
-    """Remembers the target rows at the root, as multiples of 1/20."""
-
-    def __init__(self) -> None:
-        self.card = replace(verifiers.make("naive").card, needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
-        self.seen: set[tuple[int, ...]] = set()
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        self.seen.add(tuple(round(float(mass) * DENOMINATOR) for mass in root.target))
-        return verifiers.make("naive").verify(root, coin)
-
-
-@pytest.mark.heavy
-def test_every_check_looks_at_random_instances_of_two_families_at_least() -> None:
-    verifier = Watching()
-    for each in checks_for(verifier, 3):
-        verifier.seen.clear()
-        each()
-        rows = [
-            {tuple(round(float(mass) * DENOMINATOR) for mass in instance.target.row(())) for instance in instances}
-            for shape in SHAPES
-            if str(Delayed(*shape[1:])).removeprefix("delayed(").rstrip(")").replace(", ", "-") in each.name
-            for instances in [islice(conformance_instances(shape, 2), 2)]
-        ]
-        assert len(rows) == 1, each.name
-        if "corner" not in each.name:
-            assert rows[0] <= verifier.seen, each.name

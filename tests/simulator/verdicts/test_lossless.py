@@ -9,7 +9,6 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.simulator import (
-    FAMILIES,
     Delayed,
     InvalidInput,
     MarkovProcess,
@@ -19,7 +18,7 @@ from draftproof.simulator import (
     block_law,
     check,
 )
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.verdicts.lossless import Evaluator
@@ -63,32 +62,6 @@ def test_assert_lossless_raises_with_the_witness() -> None:
         "naive_from_target is not lossless on delayed(K=1, L1=0, L2=1): "
         "after context (), token 0 must have mass 1/3; the block gives it 4/9"
     )
-
-
-def test_float64_verdicts_agree_with_rational_ones() -> None:
-    for verifier in (NAIVE, BIASED):
-        exact, rounded = check(verifier, P, Q, STEP), check(verifier, P, Q, STEP, "float64")
-        assert rounded.lossless == exact.lossless
-        # Rounding of a dozen products and sums.
-        assert abs(rounded.max_deviation - exact.max_deviation) < FLOAT64.tolerance
-        assert abs(rounded.total_variation - exact.total_variation) < FLOAT64.tolerance
-        assert abs(rounded.block_efficiency - exact.block_efficiency) < FLOAT64.tolerance
-
-
-def test_block_law_is_the_law_of_the_check() -> None:
-    target = tabulate(P, STEP.depth, RATIONAL)
-    for engine in ("auto", "enumerate", "structured"):
-        law = block_law(BIASED, P, Q, STEP, "rational", engine)
-        assert law.metrics(target) == check(BIASED, P, Q, STEP, "rational", engine).metrics
-        assert block_law(NAIVE, P, Q, STEP, engine=engine).arithmetic is RATIONAL
-
-
-def test_deeper_instances_are_cut_to_the_scheme() -> None:
-    instance = FAMILIES["dirichlet"].instance(2, 3, np.random.default_rng(0), 20)
-    for engine in ("enumerate", "structured"):
-        found = check(NAIVE, instance.target, instance.draft, Delayed(1, 0, 1), engine=engine)
-        assert len(found.metrics.depth_distribution) == 2
-        assert found.lossless
 
 
 @pytest.mark.parametrize(
