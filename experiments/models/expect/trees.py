@@ -1,15 +1,17 @@
-"""Draft trees after one root, drawn from rows of plain passes, each over a whole path from the first token on.
+"""Draft trees after one root, drawn from rows of plain passes, each over one path after the root.
 
-No cache and no tree attention is used, so these trees are an independent reference for the loop. A row is computed
-once, and one pass gives the rows of all nodes of a path that are asked for together.
+Neither caches of the loop nor tree attention are used, so these trees are an independent reference for it. A row is
+computed once, and one pass gives the rows of all nodes of one depth that are asked for together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-import torch
+import numpy as np
 
+from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.drafting import advance, drawing, nodes_of
 from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.pair import Pair
@@ -47,31 +49,8 @@ class RootTrees:
     def _add(self, which: str, contexts: Iterable[Context]) -> None:
         """Compute the missing rows after these contexts."""
         known = {"target": self.target, "draft": self.draft, "told": self.told}[which].known
-        missing, begins = set(contexts) - known.keys(), len(self._root)
-        along = {} if self._pair.reads_features(which) else self._logits_along(which, missing)
-        for some in _by_length(missing):
-            texts = torch.tensor([[*self._root, *context] for context in some], device=self._pair.device)
-            logits = (
-                torch.stack([along[context] for context in some]) if along else self._pair.logits(which, texts, begins)
-            )
-            rows = self._pair.sampled(which, logits, texts, self._sampling, begins)
-            known.update(zip(some, rows.cpu().numpy(), strict=True))
-
-    def _logits_along(self, which: str, contexts: Set[Context]) -> dict[Context, torch.Tensor]:
-        """The logits after these contexts, from passes over those that no other one continues."""
-        continued = {context[:length] for context in contexts for length in range(len(context))}
-        logits_by_context: dict[Context, torch.Tensor] = {}
-        for some in _by_length(contexts - continued):
-            logits = self._pair.path_logits(which, [[*self._root, *context] for context in some], len(self._root))
-            for context, rows in zip(some, logits, strict=True):
-                along = {context[:length]: row for length, row in enumerate(rows)}
-                logits_by_context |= {inner: row for inner, row in along.items() if inner in contexts}
-        return logits_by_context
-
-
-def _by_length(contexts: Iterable[Context]) -> list[list[Context]]:
-    """The contexts in order, those of one length together."""
-    made: dict[int, list[Context]] = {}
-    for context in sorted(contexts, key=lambda context: (len(context), context)):
-        made.setdefault(len(context), []).append(context)
-    return list(made.values())
+        missing = sorted(set(contexts) - known.keys(), key=lambda context: (len(context), context))
+        for _, group in groupby(missing, len):
+            some = list(group)
+            rows = continued_rows(self._pair, which, self._sampling, self._root, np.array(some).reshape(len(some), -1))
+            known.update(zip(some, rows, strict=True))

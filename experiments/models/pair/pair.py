@@ -10,7 +10,7 @@ is lossless with any draft.
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -152,26 +152,6 @@ class Pair:
         equal in all contexts, are before the tree (default: all); it matters only for drafts whose rows depend on it.
         Raises `InvalidInput` for other shapes or tokens, and for more tokens than the model has positions.
         """
-        model = self.model(which)
-
-        def computed(part: Any) -> Any:
-            if root is not None and self.reads_features(which):
-                return model.continued(part[:1, :root], part[:, root:])
-            return model(part, use_cache=False).logits[:, -1]
-
-        return self._in_batches(which, contexts, computed)
-
-    def path_logits(self, which: str, contexts: Any, first: int) -> Any:
-        """The logits after the first `first` tokens of each context, and after one more and so on to its end.
-
-        Shape `(n, length - first + 1, V)`, each context in one plain pass without a cache; at least one context, else
-        as for `logits`. Not for drafts whose rows depend on where a tree begins.
-        """
-        model = self.model(which)
-        return self._in_batches(which, contexts, lambda part: model(part, use_cache=False).logits[:, first - 1 :])
-
-    def _in_batches(self, which: str, contexts: Any, computed: Callable[[Any], Any]) -> Any:
-        """What is computed of parts of the contexts, joined."""
         torch, _ = libraries()
         tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
         if tokens.ndim != 2 or tokens.shape[1] == 0:
@@ -185,7 +165,13 @@ class Pair:
         check_fits(self.model(which), which, tokens.shape[1])
         batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
-            return torch.cat([computed(part) for part in tokens.split(batch)])
+            return torch.cat([self._last_logits(which, part, root) for part in tokens.split(batch)])
+
+    def _last_logits(self, which: str, tokens: Any, root: int | None) -> Any:
+        model = self.model(which)
+        if root is not None and self.reads_features(which):
+            return model.continued(tokens[:1, :root], tokens[:, root:])
+        return model(tokens, use_cache=False).logits[:, -1]
 
     def rows(self, which: str, contexts: Any, sampling: Sampling | None = None, root: int | None = None) -> Any:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""

@@ -48,16 +48,6 @@ def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
     assert exact_pair.rows("target", np.zeros((0, 3), dtype=int)).shape == (0, 8)
 
 
-def test_logits_along_a_path_are_those_after_each_part_of_it(exact_pair: Pair) -> None:
-    contexts = [[*ROOT, token, 1, 2] for token in range(3)]
-    along = exact_pair.path_logits("target", contexts, len(ROOT))
-    assert along.shape == (3, 4, 8)
-    for length in range(4):
-        alone = exact_pair.logits("target", [context[: len(ROOT) + length] for context in contexts])
-        # Passes of different lengths differ in the order of their sums.
-        assert torch.allclose(along[:, length], alone, rtol=0, atol=1e-12)
-
-
 def test_rows_do_not_depend_on_the_batches(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts = np.random.default_rng(0).integers(0, 8, (20, 6))
     whole = exact_pair.rows("target", contexts)
