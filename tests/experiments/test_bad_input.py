@@ -198,7 +198,7 @@ FILED = [
     ("compare nss --arithmetic x", "'x' is not one of"),
     ("bound --world none.json", "none.json: the key 'vocab_size' is missing"), ("bound --world family:nope", "known:"),
     ("bound --bias x", "bias 'x' is no total variation"), ("bound --bias -1", "give numbers in 0..1"),
-    ("bound --gap 0", "gap 0 is not positive; take one as 1e-6"), ("bound --seconds 0", "seconds 0 is not positive; leave it out"),
+    ("bound --gap 0", "gap 0 is not positive; take one"), ("bound --seconds 0", "seconds 0 is not positive"),
     ("bound --gap x", "'--gap'"), ("bound --certificate none/c.json", "cannot write certificate none/c.json"),
     ("bound --scheme beam", "unknown scheme 'beam'"), ("bound --K x", "K 'x': give a whole number"),
     ("bound --plot none/a.png", "cannot write plot none/a.png"),
