@@ -65,6 +65,19 @@ class Machines:
             return _in_processes(self.jobs, work, calls, shared)
         return (work(*call, *shared) for call in calls)
 
+    def ordered(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
+        """As `results`, in the order of the calls."""
+        waiting, following = {}, 0
+        for number, result in self.results(_numbered, enumerate(calls), work, *shared):
+            waiting[number] = result
+            while following in waiting:
+                yield waiting.pop(following)
+                following += 1
+
+
+def _numbered(number: int, call: Sequence[Any], work: Callable[..., T], *shared: Any) -> tuple[int, T]:
+    return number, work(*call, *shared)
+
 
 def _in_processes(
     jobs: int, work: Callable[..., T], calls: Iterable[Sequence[Any]], shared: Sequence[Any]

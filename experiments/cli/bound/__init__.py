@@ -31,6 +31,7 @@ def bound(
     method: Literal["auto", "levels", "columns"] = "auto",
     certificate: str | None = None,
     plot: str | None = None,
+    dask: str | None = None,
 ) -> Result:
     """The best block efficiency of any lossless verifier, with a certificate; with bias, of any verifier at each bias.
 
@@ -55,12 +56,14 @@ def bound(
         gap: Certified gap to reach.
         seconds: Stop the solver at each root after so many seconds.
         method: How the optimum is found.
+        dask: Address of a Dask scheduler that computes the bounds at each root, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.bound.curve import curve_result
     from draftproof.experiments.cli.bound.measures import check_measure, measured_result
     from draftproof.experiments.cli.bound.optimum import optimum_result
     from draftproof.experiments.cli.bound.programs import Files, programs_of
     from draftproof.experiments.grid.bounds import Goal
+    from draftproof.experiments.grid.machines import Machines
 
     if bias is None and (verifiers or measure != "block"):
         raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
@@ -70,7 +73,8 @@ def bound(
         raise InvalidInput(f"gap {gap:g} is not positive; take one as 1e-6")
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
-    check_measure(measure, certificate, plot, seconds)
+    check_measure(measure, certificate, plot, seconds, dask)
+    machines = Machines(1, dask)
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
     files = Files(certificate, plot, [verifiers, world, scheme])
@@ -85,10 +89,10 @@ def bound(
     if plot and len(programs) > 1:
         raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
     if bias is None:
-        return optimum_result(programs, Goal(gap, seconds, method), files)
+        return optimum_result(programs, Goal(gap, seconds, method), files, machines)
     if measure != "block":
         return measured_result(measure, programs, biases, named)
-    return curve_result(programs, biases, named, Goal(gap, seconds), files)
+    return curve_result(programs, biases, named, Goal(gap, seconds), files, machines)
 
 
 def biases_of(bias: Any) -> list[Fraction]:

@@ -12,7 +12,9 @@ from typing import Any
 from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.bounds import STEPS, Goal, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
+from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.rows import mixture, versions
+from draftproof.experiments.grid.run import HERE
 from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, named_errors, remark
@@ -54,7 +56,12 @@ HELD = "at most: the curve at this bias (of several roots, at the bias at each).
 
 
 def curve_result(
-    programs: Sequence[Programs], biases: Sequence[Fraction], named: Sequence[NamedVerifier], goal: Goal, files: Files
+    programs: Sequence[Programs],
+    biases: Sequence[Fraction],
+    named: Sequence[NamedVerifier],
+    goal: Goal,
+    files: Files,
+    machines: Machines,
 ) -> Result:
     """The curve of each world on its scheme, as means over the roots, and the verifiers beside it.
 
@@ -67,7 +74,7 @@ def curve_result(
     made: dict[str, str | bytes] = {}
     interrupted = False
     for each in programs:
-        found, interrupted = curve(each, biases, goal)
+        found, interrupted = curve(each, biases, goal, machines)
         for root, own, (name, _) in zip(each.roots, found, names, strict=False):
             if name is not None:
                 rows = root.rows(each.scheme.depth)
@@ -106,19 +113,21 @@ def _result(
     return Result("the most tokens a block at each bias", tables, notes, 0, made)
 
 
-def traced(root: Case, scheme: DraftScheme, biases: Sequence[Fraction], goal: Goal, tick: Tick) -> Any:
-    """The points at one root; of the bar `STEPS` for each point, as its gap closes."""
+def traced(root: Case, scheme: DraftScheme, biases: Sequence[Fraction], goal: Goal, tick: Tick | None) -> Any:
+    """The points at one root. tick: called with `STEPS` for each point, as its gap closes."""
     rows, done = root.rows(scheme.depth), 0
 
     def near(_: float, lower: float, upper: float) -> None:
         nonlocal done
         now = hundredths(upper - lower, goal.gap)
-        tick(max(now - done, 0))
+        if tick is not None:
+            tick(max(now - done, 0))
         done = max(done, now)
 
     def next_point(_: FrontierPoint) -> None:
         nonlocal done
-        tick(STEPS - done)
+        if tick is not None:
+            tick(STEPS - done)
         done = 0
 
     settings: Any = {"gap": goal.gap, "seconds": goal.seconds, "clock": time.perf_counter}
@@ -138,7 +147,9 @@ def expected_seconds(root: Case, scheme: DraftScheme, biases: Sequence[Fraction]
     return measured * len(biases) * float(DIGIT ** max(0.0, math.log10(COARSE / goal.gap)))
 
 
-def curve(programs: Programs, biases: Sequence[Fraction], goal: Goal) -> tuple[list[list[FrontierPoint]], bool]:
+def curve(
+    programs: Programs, biases: Sequence[Fraction], goal: Goal, machines: Machines = HERE
+) -> tuple[list[list[FrontierPoint]], bool]:
     """The points at each root, with a bar; after Ctrl-C those of the roots that are done, or of the first, and True."""
     roots, scheme = programs.roots, programs.scheme
     paths = context_count(roots[0].draft.vocab_size, scheme.depth)
@@ -150,8 +161,10 @@ def curve(programs: Programs, biases: Sequence[Fraction], goal: Goal) -> tuple[l
     found: list[list[FrontierPoint]] = []
     with bar("curve", len(roots) * len(biases) * STEPS) as tick:
         try:
-            for root in roots:
-                found.append(traced(root, scheme, biases, goal, tick))
+            calls = [(root, scheme, biases, goal) for root in roots]
+            for points in machines.ordered(traced, calls, None if machines.dask else tick):
+                found.append(points)
+                tick(len(biases) * STEPS if machines.dask else 0)
         except KeyboardInterrupt as stop:
             if not found and isinstance(stop, FrontierInterrupted):
                 found.append(stop.points)

@@ -34,7 +34,7 @@ def check_measure(name: str, *others: object) -> None:
     if name.partition(":")[0] not in ("block", *WORDS):
         raise InvalidInput(f"measure {name!r} is not known; known: block, first:N, {', '.join([*WORDS][1:])}")
     if name != "block" and any(other is not None for other in others):
-        raise InvalidInput(f"measure {name} has no certificate, plot or seconds; leave them out")
+        raise InvalidInput(f"measure {name} has no certificate, plot, seconds or dask; leave them out")
 
 
 def measured_result(

@@ -16,6 +16,7 @@ from draftproof.experiments.grid.bounds import (
 )
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
+from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
@@ -46,13 +47,13 @@ _GROUPS = (
 )
 
 
-def optimum_result(programs: Sequence[Programs], goal: Goal, files: Files) -> Result:
+def optimum_result(programs: Sequence[Programs], goal: Goal, files: Files, machines: Machines) -> Result:
     """The bounds of each world on its scheme, as means over the roots.
 
     At Ctrl-C raises `Interrupted` with the roots at hand, the last with the gap that it had, if there are any.
     """
     names = files.certificates(programs)
-    found, interrupted = _solved(programs, goal)
+    found, interrupted = _solved(programs, goal, machines)
     if interrupted and not found:
         raise KeyboardInterrupt
     by_programs = [(each, [bound for of, bound in found if of is each]) for each in programs]
@@ -83,7 +84,7 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, files: Files) -> Re
     return Result(result.title, tables, [*notes, f"picture: {files.plot}"], 0, {**made, **pictured})
 
 
-def _solved(programs: Sequence[Programs], goal: Goal) -> tuple[list[tuple[Programs, Bound]], bool]:
+def _solved(programs: Sequence[Programs], goal: Goal, machines: Machines) -> tuple[list[tuple[Programs, Bound]], bool]:
     """The bounds at every root, with a bar; after Ctrl-C those at hand, and True."""
     items = [(each, root) for each in programs for root in each.roots]
     paths = max(context_count(root.draft.vocab_size, each.scheme.depth) for each, root in items)
@@ -97,8 +98,10 @@ def _solved(programs: Sequence[Programs], goal: Goal) -> tuple[list[tuple[Progra
     interrupted = False
     with bar("bounds", STEPS * len(items)) as tick:
         try:
-            for each, root in items:
-                found.append((each, bound_root(root, each.scheme, goal, tick)))
+            calls = [(root, each.scheme) for each, root in items]
+            for bound in machines.ordered(bound_root, calls, goal, None if machines.dask else tick):
+                found.append((items[len(found)][0], bound))
+                tick(STEPS if machines.dask else 0)
         except BoundInterrupted as stop:
             interrupted = True
             found.append((items[len(found)][0], stop.at_hand))

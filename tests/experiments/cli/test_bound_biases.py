@@ -103,7 +103,7 @@ def test_other_measures_have_a_curve_and_points_below_it(draftproof):
     [
         (("--measure", "x"), "measure 'x' is not known; known: block, first:N, token"),
         (("--measure", "first:x"), "measure 'first:x' is not known"),
-        (("--measure", "token", "--plot", "a.png"), "measure token has no certificate, plot or seconds"),
+        (("--measure", "token", "--plot", "a.png"), "measure token has no certificate, plot, seconds or dask"),
         (("--measure", "token", "--L2", 9), "512 paths; other measures than block are for at most 256"),
     ],
 )
