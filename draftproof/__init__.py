@@ -6,7 +6,7 @@ audit    is the function of another project? For test suites: `assert_lossless`
 compare  which verifier brings most tokens a block?
 bound    how many could any verifier bring, without a bias or with one?
 claims   what papers say, each with a test
-model    does it hold on real models? `model validate`, `choose`, `train`; in Python: `generate_with`
+model    does it hold on real models? `model.train`, `model.validate`, `model.choose`; also `generate_with`
 report   a page of results
 list     verifiers, draft schemes and all else that is known by name
 verify   is what a certificate says true?
@@ -56,7 +56,8 @@ def main() -> None:
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    home = import_module(_MODULES[name])
+    value = globals()[name] = getattr(home, name) if hasattr(home, name) else import_module(f"{home.__name__}.{name}")
     return value
 
 

@@ -4,6 +4,7 @@ from draftproof.experiments.api.calls import assert_lossless as assert_lossless
 from draftproof.experiments.api.calls import block_law as block_law
 from draftproof.experiments.api.calls import find_witness as find_witness
 from draftproof.experiments.api.calls import tree_law as tree_law
+from draftproof.experiments.cli import model as model
 from draftproof.experiments.cli.audit import audit as audit
 from draftproof.experiments.cli.bound import bound as bound
 from draftproof.experiments.cli.check import check as check

@@ -199,19 +199,16 @@ COMMANDS = {
     "compare worlds": "compare worlds.toml --resume worlds.db --jobs 2 -o rows.csv",
     "compare pairs": "compare pair.toml --resume worlds.db --jobs 2",
     "report": "report worlds.db compared.db -o report.html",
-    "train-head": "model train --kind eagle --pair pair --steps 10 --device cpu",
-    "train-selector": f"model train --kind selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST}"
-    " --exact --device cpu",
+    "train-head": "model train --kind eagle --world models:pair,device=cpu --steps 10",
+    "train-selector": "model train --kind selector specinfer --world models:pair,device=cpu --K 1 --L1 0"
+    f" --L2 0..1 {_COST} --exact",
     "check models": "check traversal --world models:pair,roots=2 --K 2 --L2 1",
     "compare models": "compare naive spectr traversal --world models:pair --K 2 --L2 1..2 --sampling temperature=.7",
     "compare a lookup": "compare naive --world models:target=pair/target,draft=lookup,roots=2 --K 1 --L2 2",
-    "validate": "model validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2"
-    " --markdown valid.md",
-    "choose": "model choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2"
+    "validate": "model validate naive traversal --world models:pair,device=cpu --quick --K 2 --L1 0 --L2 2 -o valid.md",
+    "choose": "model choose naive traversal --world models:pair,device=cpu,roots=2 --tokens 4 --rounds 2"
     " --K 1 --L1 0 --L2 1..2",
 }
-#: Commands that write their JSON by `-o`; the others by `--json`.
-VERBS = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report", "verify")
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(
@@ -245,8 +242,7 @@ def read(path: Path) -> Any:
 def run(arguments: Sequence[str], folder: str | Path, json_file: str) -> subprocess.CompletedProcess[bytes]:
     """Runs one command of this checkout in a folder; its JSON is written to that file."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    flag = "-o" if arguments[0] in VERBS else "--json"
-    command = [sys.executable, "-m", "draftproof", *arguments, flag, json_file]
+    command = [sys.executable, "-m", "draftproof", *arguments, "-o", json_file]
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=False)
 
 

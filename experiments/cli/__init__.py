@@ -13,7 +13,6 @@ from typing import Annotated, NoReturn
 import typer
 
 from draftproof.experiments import runtime
-from draftproof.experiments.result import Result
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.experiments.verbs import command
@@ -57,9 +56,9 @@ COMMANDS = {
     "claims": "claims:claims",
     "report": "report:report",
     "verify": "verify:verify",
-    "model train": "train:train",
-    "model validate": "validate:validate",
-    "model choose": "choose:choose",
+    "model train": "model:train",
+    "model validate": "model:validate",
+    "model choose": "model:choose",
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
@@ -117,8 +116,7 @@ def program(names: Collection[str] = COMMANDS) -> typer.Typer:
         module, _, function = COMMANDS[name].partition(":")
         *group, verb = name.split()
         made = getattr(import_module(f"{__name__}.{module}"), function)
-        is_verb = made.__annotations__.get("return") in (Result, "Result")
-        (model if group else app).command(verb)(command(made) if is_verb else made)
+        (model if group else app).command(verb)(command(made))
     if model.registered_commands:
         app.add_typer(model, name="model")
     return app

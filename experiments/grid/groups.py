@@ -1,18 +1,19 @@
 """Means over prompts, by group of prompts: each prompt has the same weight, however many blocks follow it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
-from draftproof.experiments.shared.output import short
+from draftproof.experiments.result import Column
 
 #: The fewest prompts for which a confidence interval over prompts is computed.
 FEWEST = 4
 #: The name of all groups together, and of prompts without a group.
 ALL, NONE = "all", "(no group)"
+#: What people must know to read tables by group.
+GROUPS_NOTE = f"from, to: 95 % over prompts, where a group has at least {FEWEST}."
 
 
 def positions_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
@@ -45,20 +46,10 @@ def mean_by_group(
     return means
 
 
-def interval_text(group: Mapping[str, Any]) -> str:
-    """A mean of `mean_by_group` with its interval, where it has one."""
-    if group["low"] is None:
-        return short(group["mean"], 4)
-    return f"{short(group['mean'], 4)} ({short(group['low'], 4)} to {short(group['high'], 4)})"
-
-
-def group_columns(view: Table, groups: Sequence[Mapping[str, Any]]) -> None:
-    """Add a column for each group, and a caption that explains the intervals."""
-    for group in groups:
-        view.add_column(f"{group['group']}\n{group['prompts']} prompt{'s' * (group['prompts'] > 1)}", justify="right")
-    view.caption = "(..): 95 % over prompts."
-    if any(group["prompts"] < FEWEST for group in groups):
-        view.caption += f" {few_text('prompts')}"
+def group_columns(measure: str) -> list[Column]:
+    """The columns of rows of `mean_by_group`. measure: what the mean is of."""
+    columns = [Column("group"), Column("prompts", "count"), Column("mean", "exact", measure)]
+    return [*columns, Column("low", "exact", "from"), Column("high", "exact", "to")]
 
 
 def few_text(what: str) -> str:

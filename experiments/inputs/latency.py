@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
@@ -48,8 +47,8 @@ class TimeModel:
     target: Mapping[int, float]
     open_ended: bool
 
-    def save(self, path: str) -> None:
-        """Write the file that `--cost FILE` reads.
+    def text(self, path: str) -> str:
+        """The content of a file that `--cost FILE` reads. path: of that file, for errors.
 
         Raises `InvalidInput` for an open-ended model, which has no file format, and for one that `--cost` would refuse.
         """
@@ -61,7 +60,7 @@ class TimeModel:
             )
         points = {"draft": self.draft, "target": self.target}
         fields = {name: {str(size): times[size] for size in sorted(times)} for name, times in points.items()}
-        write_whole(path, json.dumps(fields, indent=2) + "\n")
+        return json.dumps(fields, indent=2) + "\n"
 
     def exact(self) -> TimeModel:
         """The same times as fractions, the simplest ones near the floats, so that 0.1 is a tenth."""

@@ -41,7 +41,7 @@ def user_policy(spec: str) -> UserPolicy:
     return UserPolicy(spec, function)
 
 
-def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed]:
+def shapes_of(K: int | str, L1: int | str, L2: int | str, most: int | None = None) -> list[Delayed]:
     """The delayed trees of ranges such as 2 or 1..4 with at most `most` tokens, each once; raises `InvalidInput`."""
     schemes = [scheme for scheme in find_schemes("delayed", K=K, L1=L1, L2=L2) if isinstance(scheme, Delayed)]
     small = [scheme for scheme in schemes if most is None or scheme.nodes <= most]

@@ -15,9 +15,9 @@ from draftproof.simulator import files
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.grams import GramTable
 
-#: The name under which `--text` finds the committed counts.
+#: The name under which `text:` finds the committed counts.
 TOPICS = "topics"
-#: The name under which `--text` finds the text of the running Python.
+#: The name under which `text:` finds the text of the running Python.
 EMBEDDED = "pydoc_data.topics"
 
 TABLE = Path(__file__).with_name("topics.npz")

@@ -23,7 +23,7 @@ from draftproof import verifiers
 from draftproof.experiments.inputs.grammar import once, parse_assignments
 from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
-from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
@@ -114,6 +114,24 @@ class Settings:
     def evaluator(self, named: NamedVerifier) -> Evaluator:
         """The evaluator of one verifier."""
         return evaluator(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)
+
+
+def choose_settings(
+    arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
+) -> Settings:
+    """The settings from parameters, `max_memory` in GiB; raises `InvalidInput` for two that contradict each other."""
+    devices = {"numpy": None, "torch": "cpu", "cuda": "cuda"}
+    if backend not in devices:
+        raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
+    if arithmetic_named(arithmetic).exact and devices[backend]:
+        raise InvalidInput(f"backend {backend} holds no rationals; use arithmetic float64, or use backend numpy")
+    return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raise `InvalidInput` for a number of processes that is none."""
+    if jobs is not None and jobs < 1:
+        raise InvalidInput(f"jobs {jobs}: give at least 1")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.grids import grid_size
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.pair.opened import PairRequest
 
 #: One or several worlds as a verb takes them: a text, a `World`, an `Instance`, two processes or rows; a list of these.
 Worlds: TypeAlias = str | World | Instance | Sequence[Any]
@@ -111,15 +114,20 @@ def _single_texts(text: str) -> list[str]:
 
 
 def _parsed(text: str, samplings: Samplings) -> World:
+    kind, name, keys = _read(text)
+    return _file(name, samplings) if kind == "file" else KINDS[kind](name, samplings, **keys)
+
+
+def _read(text: str) -> tuple[str, str, dict[str, Any]]:
+    """Kind and name of a world, and the values of its keys."""
     kind, colon, rest = text.partition(":")
     if not colon and text.endswith(".json"):
         kind, rest = "file", text
     if kind not in KINDS:
         raise InvalidInput(_unknown(text, kind))
     if kind == "file":
-        return _file(rest, samplings)
-    make = KINDS[kind]
-    parameters = signature(make).parameters
+        return kind, rest, {}
+    parameters = signature(KINDS[kind]).parameters
     name, comma, _ = rest.partition(",")
     named = "=" not in name
     assigned = parse_assignments(rest[len(name + comma) :] if named else rest, f"{kind}:NAME", text)
@@ -130,8 +138,26 @@ def _parsed(text: str, samplings: Samplings) -> World:
     if "denominator" not in assigned and kind == "grid":
         raise InvalidInput(f"{cut(text)} needs the denominator of all p and q; write grid:denominator=4,vocab=2")
     readers = {key: _READERS[key] if key in parameters else family_parameter for key in assigned}
-    values = {key: readers[key](value, f"{key} in {text!r}") for key, value in assigned.items()}
-    return make(name if named else "", samplings, **values)
+    return (
+        kind,
+        name if named else "",
+        {key: readers[key](value, f"{key} in {text!r}") for key, value in assigned.items()},
+    )
+
+
+def models_request(world: str) -> PairRequest:
+    """The models that `models:FOLDER` or `models:target=PATH,draft=PATH` names; raises `InvalidInput`."""
+    from draftproof.experiments.models.pair.devices import libraries
+
+    kind, name, keys = _read(world)
+    if kind != "models":
+        raise InvalidInput(f"{cut(world)} is no pair of models; give models:FOLDER or models:target=PATH,draft=PATH")
+    if of_tables := [key for key in ("vocab", "root", "denominator") if key in keys]:
+        raise InvalidInput(f"{cut(world)}: {of_tables[0]} is for exact tables; leave it out")
+    libraries()
+    from draftproof.experiments.models.pair.opened import PairRequest
+
+    return PairRequest(name or None, **keys)
 
 
 def world_keys(kind: str) -> list[str]:
@@ -170,7 +196,9 @@ def _yes(text: str, where: str) -> bool:
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     **dict.fromkeys(("vocab", "seeds", "denominator", "target_order", "draft_order", "roots", "context"), _whole),
     **dict.fromkeys(("draft_vocab", "drafted", "history"), _whole),
-    **dict.fromkeys(("root", "target", "draft", "prompts", "text", "bos", "letters", "after"), _text),
+    **dict.fromkeys(
+        ("root", "target", "draft", "prompts", "text", "bos", "letters", "after", "device", "dtype"), _text
+    ),
     **dict.fromkeys(("same", "canonical"), _yes),
 }
 
@@ -238,21 +266,20 @@ def _models(
     denominator: int | None = None,
     bos: str = "auto",
     context: int | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
 ) -> World:
     _one_of(root, roots)
     if root is not None and prompts is not None:
         raise InvalidInput("root gives one context, prompts a file of them; give one of the two")
-    if not name and target is None:
-        raise InvalidInput("models need a folder of `model train`, as models:FOLDER, or models:target=PATH,draft=PATH")
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
     from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
 
-    where: dict[str, Any] = {"prompts": prompts, "bos": bos, "context": context}
-    opened = load_wanted(PairRequest(name or None, target, draft, text=text, **where))
-    return pair_problem(opened, samplings, vocab, roots, root, denominator)
+    wanted = PairRequest(name or None, target, draft, device, dtype, text, prompts, bos, context)
+    return pair_problem(load_wanted(wanted), samplings, vocab, roots, root, denominator)
 
 
 def _grid(name: str, samplings: Samplings, *, denominator: int, vocab: int = 3) -> GridWorld:

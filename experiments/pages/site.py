@@ -121,7 +121,7 @@ def python_page() -> str:
 def _kind(value: Any) -> str:
     """The section of the page for a public name."""
     if not isinstance(value, type):
-        return "Functions" if inspect.isfunction(value) else "Tables"
+        return "Functions" if inspect.isfunction(value) or inspect.ismodule(value) else "Tables"
     if issubclass(value, Exception):
         return "Errors"
     return "Draft schemes" if value in {*draftproof.SCHEMES.values(), draftproof.UserScheme} else "Classes"

@@ -66,15 +66,13 @@ verifiers = ["naive"]
 world = "family:dirichlet,vocab=2"
 scheme = "delayed:K=1,L2=1..2"
 """
-OUTPUTS = (
-    *("--json", "--csv", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
-    *("-o", "--out"),
-)
+OUTPUTS = (*("--plot", "--certificate", "--witness", "--resume", "--times", "-o", "--out"),)
 STORES = ("--resume",)
 WORLD = "--world family:dirichlet,vocab=2 --K 1 --L2 1"
 SHAPES = "--world family:dirichlet --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
 TABLES = "--plot a.png -o a.json"
-PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
+MODELS_WORLD = "--world models:../pair,text=../text.txt,device=cpu"
+PAIR = f"{MODELS_WORLD},roots=2 --K 1 --L2 1"
 #: Every command that writes, with all of its options that name a file.
 COMMANDS = {
     "list": "list -o a.json",
@@ -96,18 +94,15 @@ COMMANDS = {
     "verify": "verify made.json -o a.json",
     "report, a table": "report made.db -o a.csv",
     "report": "report made.db -o a.html",
-    "model train": "model train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
+    "model train": "model train --out new --steps 2 --text ../text.txt --device cpu -o a.json",
     **{
-        f"model train, {kind}": f"model train --kind {kind} --pair ../pair --text ../text.txt --device cpu --out new "
-        "--steps 2 --json a.json"
+        f"model train, {kind}": f"model train --kind {kind} {MODELS_WORLD} --out new --steps 2 -o a.json"
         for kind in HEADS
     },
-    "model validate": f"model validate naive block {PAIR} --blocks 60 --resume r --markdown a.md --plot a.png "
-    "--times t.json --json a.json",
-    "model choose": f"model choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png "
-    "--json a.json",
-    "model train, selector": "model train --kind selector naive --pair ../pair --text ../text.txt --device cpu "
-    "--K 1 --L1 0 --L2 0..1 --roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
+    "model validate": f"model validate naive block {PAIR} --blocks 60 --resume r -o a.md --plot a.png --times t.json",
+    "model choose": f"model choose naive {PAIR} --tokens 4 --rounds 2 --resume r --plot a.png -o a.json",
+    "model train, selector": f"model train --kind selector naive {MODELS_WORLD},roots=10 "
+    "--K 1 --L1 0 --L2 0..1 --cost draft=1,target=4 --out sel --resume r -o a.json",
 }
 MODELS = tuple(name for name in COMMANDS if name.startswith("model "))
 #: Which candidates it measures hangs on times: its lists have other lengths in every run.

@@ -36,11 +36,11 @@ OUTPUTS = (
     f"bound {SMALL} --plot @",
     "prove block -o @",
     "model train --out @",
-    "model validate --pair @",
+    "model validate --world models:@",
     "model validate --times @",
-    "model validate --markdown @",
+    "model validate --world models:nowhere -o @",
     "model validate --resume @",
-    "model validate --target @ --draft @",
+    "model validate --world models:target=@,draft=@",
 )
 READ_AS_JSON = tuple(line for line in INPUTS if ".py:" not in line and "text" not in line and "--resume" not in line)
 

@@ -120,10 +120,11 @@ def test_a_wrong_world_is_named_with_the_way_out(world, words) -> None:
     [
         ("check", "--max-runs"), ("prove", "--max-trees"), ("audit", "--max-runs"), ("compare", "--max-runs"),
         ("bound", "--gap"), ("claims", None), ("report", None), ("verify", None),
+        ("model train", "--cost"), ("model validate", "--vectors"), ("model choose", "--clock"),
     ],
 )  # fmt: skip
 def test_help_is_one_screen_and_the_rest_is_under_help_all(draftproof, verb, seldom) -> None:
-    short, full = draftproof(verb, "--help"), draftproof(verb, "--help-all")
+    short, full = draftproof(*verb.split(), "--help"), draftproof(*verb.split(), "--help-all")
     assert (short.code, full.code) == (0, 0)
     assert len(short.out.splitlines()) <= 40
     if seldom is not None:

@@ -13,6 +13,7 @@ from draftproof.experiments.inputs.verifiers import (
     Settings,
     Verifiers,
     as_verifiers,
+    choose_settings,
     chosen_verifiers,
 )
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
@@ -80,7 +81,6 @@ def check(
     from draftproof.experiments.cli.check.conformance import NAME, on_conformance
     from draftproof.experiments.cli.check.standard import on_standard_set
     from draftproof.experiments.cli.check.views import result_of
-    from draftproof.experiments.inputs.options import choose_settings
 
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
     check_files([verifiers, world, scheme], {"witness": witness})

@@ -1,16 +1,12 @@
 """`draftproof check` without an instance and a scheme: the standard check."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-from rich.console import Console
-
-from draftproof.experiments.cli.check.views import STANDARD, Found, result_of, words
+from draftproof.experiments.cli.check.views import STANDARD, Found, words
 from draftproof.experiments.cli.check.work import failing, find_witness
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, TooLarge
+from draftproof.simulator.errors import Fails, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
@@ -98,48 +94,3 @@ def _judge(named: NamedVerifier, settings: Settings) -> Judge:
         return evaluator.check(instance.target, instance.draft, scheme)
 
     return judge
-
-
-#: Seconds of the exact check of a verifier before real models run with it.
-QUICK = 10.0
-
-
-def exact_checks(
-    console: Console, own: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
-) -> list[dict[str, Any]]:
-    """Check user-defined verifiers on small instances of these schemes; a refuted one gets a witness.
-
-    own: the verifiers by label. In a row `lossless` is None if no scheme could be checked exactly, with the reason.
-    """
-    rows = []
-    for label, named in own.items():
-        remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
-        row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "reason": None, "witness": None}
-        started = time.monotonic()
-        for number, scheme in enumerate(schemes, 1):
-            end = started + seconds * number / len(schemes)
-            late = lambda end=end: time.monotonic() > end  # noqa: E731
-            try:
-                result = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
-            except Fails as failure:
-                row |= {"lossless": False, "reason": str(failure)}
-                console.print(f"{label}: REFUTED, it fails: {failure}", soft_wrap=True)
-                break
-            except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
-                row["reason"] = str(error)
-                continue
-            row["instances"] += result.instances
-            row["lossless"] = result.failed is None
-            if result.failed is not None:
-                console.print(f"{label}: REFUTED on {scheme}", soft_wrap=True)
-                shown = result_of(iter([found_of(named, "rational", result)]), None)
-                shown.save()
-                shown.show(console)
-                row["witness"] = shown.tables[1].fields()[0]
-                break
-        if row["lossless"]:
-            console.print(f"{label}: lossless on {row['instances']:,} small instances, exactly", soft_wrap=True)
-        elif row["lossless"] is None:
-            console.print(f"{label}: not checked exactly: {row['reason']}", soft_wrap=True)
-        rows.append(row)
-    return rows

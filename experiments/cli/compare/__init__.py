@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from draftproof.experiments.grid.groups import GROUPS_NOTE
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
-from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct
+from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct, choose_settings
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds, single_worlds
 from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
 from draftproof.experiments.result import Column, Interrupted, Result, Table
@@ -165,7 +166,7 @@ def _result(
     more = [*views.by_root(rows)] if "root" in sides else []
     more += [by_depth.table(plan, rows, found, store)] if "depth" in sides else []
     notes = [*views.notes(rows), *([by_depth.NOTE] if "depth" in sides else [])]
-    notes += [views.GROUPS_NOTE] if getattr(first, "groups", ()) else []
+    notes += [GROUPS_NOTE] if getattr(first, "groups", ()) else []
     notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
     others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""
     title = f"{first}{others}, {plan.settings.arithmetic}"
@@ -231,7 +232,6 @@ def _folder(text: str | None) -> str | None:
 def _plan(given: Mapping[str, Any]) -> Plan:
     """Worlds, verifiers, schemes and settings of a comparison; raises `InvalidInput`."""
     from draftproof.experiments.cli.compare.planning import Limits, Place, Plan
-    from draftproof.experiments.inputs.options import choose_settings
 
     worlds = single_worlds(USUAL if given["world"] is None else given["world"])
     samplings: Sequence[str | None] = _only_texts("sampling", given["sampling"]) or [None]

@@ -132,7 +132,7 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
             raise InvalidInput(f"{request.verifiers[0].label} has no row for each shape; choose another verifier")
         raise InvalidInput(
             f"{request.folder} has no selector for {request.verifiers[0].label}; make one: "
-            f"draftproof model train --kind selector {request.verifiers[0].label} --pair {request.folder}"
+            f"draftproof model train --kind selector {request.verifiers[0].label} --world models:{request.folder}"
         )
     order = list(request.specs)
     return sorted(result, key=lambda row: order.index(row["policy"]))
@@ -158,7 +158,7 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     if spec == SELECTOR and not path.exists():
         remark(
             f"no selector {path}; make one: "
-            f"draftproof model train --kind selector {named.label} --pair {request.folder}"
+            f"draftproof model train --kind selector {named.label} --world models:{request.folder}"
         )
         return None
     remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")

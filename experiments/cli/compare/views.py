@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.experiments.cli.compare.planning import Cell, Plan
 from draftproof.experiments.cli.compare.work import FAILURE
-from draftproof.experiments.grid.groups import FEWEST, mean_by_group
+from draftproof.experiments.grid.groups import group_columns, mean_by_group
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.schemes import shape_name
@@ -18,8 +18,6 @@ from draftproof.experiments.shared.output import short
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.drafts import Delayed
 
-#: What people must know to read tables by group.
-GROUPS_NOTE = f"from, to: 95 % over prompts, where a group has at least {FEWEST}."
 #: More rows than so many are for programs only.
 MOST_SHOWN = 150
 #: How many of the shapes that a policy uses are named.
@@ -191,20 +189,17 @@ def by_group(rows: Sequence[Row], groups: Sequence[str]) -> Table:
     """Block efficiency by group of prompts. groups: that of each prompt."""
     means = [mean_by_group(groups, [root["block_efficiency_float"] for root in laws_of(row)]) for row in rows]
     listed = [row | group for row, own in zip(rows, means, strict=True) for group in own]
-    return Table.of(columns_of(rows, *_group("E[tau+1]")), listed, title="E[tau+1] by group of prompts", name="groups")
+    return Table.of(
+        columns_of(rows, *group_columns("E[tau+1]")), listed, title="E[tau+1] by group of prompts", name="groups"
+    )
 
 
 def policies_by_group(rows: Sequence[Row]) -> Table:
     """What policies bring by group of prompts: tokens per time where times are known."""
     measure = "tokens per time" if any("speedup" in row for row in rows) else "tokens a block"
-    columns = [Column("policy"), Column("verifier"), *_group(measure)]
+    columns = [Column("policy"), Column("verifier"), *group_columns(measure)]
     listed = [row | group for row in rows for group in row["groups"]]
     return Table.of(columns, listed, title=f"{measure} by group of prompts", name="policy_groups")
-
-
-def _group(measure: str) -> list[Column]:
-    columns = [Column("group"), Column("prompts", "count"), Column("mean", "exact", measure)]
-    return [*columns, Column("low", "exact", "from"), Column("high", "exact", "to")]
 
 
 def policies(rows: Sequence[Row]) -> Table:

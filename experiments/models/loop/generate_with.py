@@ -134,7 +134,7 @@ def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> 
             "no draft model came along; give it to generate as draft=.. (transformers does not hand on assistant_model)"
         )
     if not hasattr(draft, "config"):
-        raise InvalidInput(f"draft={draft!r} is no model; make_draft(.., target) makes those that --draft can name")
+        raise InvalidInput(f"draft={draft!r} is no model; make_draft(.., target) makes those of worlds")
     for name, model in (("the target", target), ("the draft", draft)):
         if model.config.is_encoder_decoder:
             raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")
@@ -298,7 +298,7 @@ def generate_with(
     not those of the target. draft_sampling: how tokens are drawn from the draft, where otherwise than from the target,
     such as "temperature=.5". sampling: settings beside those of `generate`, such as masks: "eos=.,regex=(ab|c)*";
     tokenizer: of transformers, by whose text they name tokens, otherwise letters or numbers. told: the `q` that the
-    verifier is given, as `--told` of `draftproof model validate`; with another than is drawn from, `lossy` is needed.
+    verifier is given, as `told` of `draftproof model validate`; with another than is drawn from, `lossy` is needed.
     A text that has ended before others is padded. transformers does so where an `eos_token_id` is given, else it writes
     on until the last text ends.
     Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.

@@ -113,5 +113,5 @@ def check_roots(pair: Pair, roots: Roots, depth: int) -> None:
     for root, name in zip_longest(roots.contexts, roots.names, fillvalue="a root"):
         asked = f": {name} has {len(root)} and a tree of depth {depth} does not fit after it"
         for which in ROLES:
-            way_out = "--context N keeps the last N tokens; --L1, --L2 or --scheme name smaller trees"
+            way_out = "context=N keeps the last N tokens; L1, L2 or scheme name smaller trees"
             check_fits(pair.model(which), which, len(root) + depth + 1, asked, way_out)

@@ -9,7 +9,7 @@ and its speed-up is told from these (`rounds`). A limit of seconds decides how m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -18,29 +18,30 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
+from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
 from draftproof.experiments.models.loop.generation import plain_text
 from draftproof.experiments.models.loop.loop import check_pair
-from draftproof.experiments.models.loop.setting import Setting, device_name, setting
+from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
+from draftproof.experiments.models.measure.choice import choice_result
 from draftproof.experiments.models.measure.passes import measure_passes
-from draftproof.experiments.models.measure.rounds import Interval, Text, Turn, beside, speed_up
-from draftproof.experiments.models.measure.verifiers import measured_verifiers
+from draftproof.experiments.models.measure.rounds import Text, Turn, speed_up
+from draftproof.experiments.models.measure.verifiers import QUICK, exact_checks, measured_verifiers
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
     Way,
     ignored_generation_settings,
     missing_assisted,
-    sampling_of,
     timed_text,
 )
-from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.result import Result
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -48,8 +49,17 @@ from draftproof.simulator.errors import InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme
 
-__all__ = ["Amount", "choose", "open_pair"]
-
+VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport", "layer_transport")
+#: Single paths, branches from the root and delayed branches, up to twelve drafted tokens.
+SHAPES = tuple(
+    Delayed(K, L1, L2)
+    for K in (1, 2, 3, 4)
+    for L1 in ((0, 1, 2) if K > 1 else (0,))
+    for L2 in ((1, 2, 3) if K > 1 else (1, 2, 3, 4, 6))
+    if L1 + K * L2 <= 12
+)
+#: The share of the seconds in which verifiers of users are checked.
+OWN_SHARE = 0.1
 #: Tokens of a text of the warm-up.
 WARM = 8
 #: So many candidates are not halved any more.
@@ -121,14 +131,28 @@ class Forecast:
 def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
     """Raises `InvalidInput` for verifiers of the library that are declared lossless on no scheme.
 
-    A verifier of a user's file need not declare anything: it is checked exactly first.
+    A verifier of a user need not declare anything: it is checked exactly first.
     """
-    lossy = [each.label for each in verifiers if not each.from_file and not lossless_for(each.verifier.card)]
+    lossy = [each.label for each in verifiers if not each.user_defined and not lossless_for(each.verifier.card)]
     if lossy:
         raise InvalidInput(
             f"{', '.join(lossy)}: declared lossless on no drafts; choose among verifiers that keep the target's "
             "distribution"
         )
+
+
+def check_own(named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None) -> None:
+    """Check the verifiers of users exactly on small instances; raises `InvalidInput` unless they are lossless there.
+
+    A verifier that cannot be checked counts as what its card declares.
+    """
+    most = QUICK if seconds is None else min(QUICK, OWN_SHARE * seconds)
+    by_label = {each.label: each for each in named}
+    for row in exact_checks(by_label, schemes, most):
+        if not (row["lossless"] or (row["lossless"] is None and lossless_for(by_label[row["verifier"]].verifier.card))):
+            raise InvalidInput(
+                f"{row['verifier']}: {row['verdict']}; choose among verifiers that keep the target's distribution"
+            )
 
 
 def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
@@ -363,11 +387,12 @@ def choose(
     clock: str = "wall",
     resume: str | None = None,
     started: float | None = None,
-) -> dict[str, Any]:
-    """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`.
+    plot: str | None = None,
+) -> Result:
+    """The candidates, fastest first, and the recommendation. Raises `InvalidInput`.
 
     resume: a store of the texts that were written, which are not written again. started: from when the limit of seconds
-    counts, by `perf_counter`.
+    counts, by `perf_counter`. plot: file of a picture of the ranking.
     """
     forecast = Forecast(amount.seconds, perf_counter() if started is None else started)
     assert_declared(named)
@@ -391,7 +416,7 @@ def choose(
         passes = target_passes(shared, different)
         exact = exact_tokens(search)
     search.notes[:0] = [*said, *notes, *([missing] if missing else [])]
-    return report(opened, search, confirmed, passes, exact)
+    return choice_result(search, confirmed, passes, exact, plot)
 
 
 def fitting(setting: Setting, schemes: Sequence[DraftScheme], amount: Amount) -> tuple[Amount, list[str]]:
@@ -436,116 +461,3 @@ def exact_tokens(search: Search) -> dict[Way, float]:
         with suppress(TooLarge, UnsupportedTree), limited(left / 2, "too long"):
             means[way] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
     return means
-
-
-def report(
-    opened: Opened,
-    search: Search,
-    confirmed: Sequence[Text],
-    passes: Mapping[str, float],
-    exact: Mapping[Way, float],
-) -> dict[str, Any]:
-    """What was found, as plain data."""
-    pair, setting, amount, forecast = opened.pair, search.setting, search.amount, search.forecast
-    rows = [_row(search, way, exact.get(way)) for way in ranked(search)]
-    plain = [text.plain for texts in search.texts.values() for text in texts]
-    return {
-        "target": pair.names[0],
-        "draft": pair.names[1],
-        "V": pair.vocab_size,
-        "text": opened.corpus.name,
-        **opened.root_source,
-        "after": str(setting.root_set),
-        "sampling": str(setting.sampling),
-        "device": device_name(pair.device),
-        "clock": search.clock,
-        "roots": amount.roots,
-        "tokens": amount.tokens,
-        "notes": search.notes,
-        "baseline": f"generate of transformers: the same prompts, {setting.sampling}, cache on, {amount.tokens} tokens "
-        "a text, from call to return",
-        "generate_tokens_per_second": amount.tokens / float(np.median([turn.seconds for turn in plain])),
-        "target_passes": dict(passes),
-        "rows": rows,
-        "assisted": _speed_fields(search, ASSISTED) if ASSISTED in search.ways else None,
-        "confirmed": {"texts": len(confirmed), **_interval_fields("speedup", speed_up(confirmed))},
-        "recommendation": recommendation(search, confirmed),
-        "paste": generate_call(search, confirmed),
-        "announced": forecast.said,
-        "seconds": round(forecast.passed, 1),
-    }
-
-
-def ranked(search: Search) -> list[Combination]:
-    """The verifiers and schemes that wrote: those of the last stage, then the others, the fastest first."""
-    others = [way for way in search.combinations if search.texts[way] and way not in search.left]
-    return [*search.left, *sorted(others, key=lambda way: -speed_up(search.texts[way]).mean)]
-
-
-def _row(search: Search, way: Combination, exact: float | None) -> dict[str, Any]:
-    named, scheme = way
-    texts = search.texts[way]
-    tokens, blocks = sum(text.own.tokens for text in texts), sum(text.own.blocks for text in texts)
-    block = float(np.median([text.own.block for text in texts]))
-    first = beside(texts, search.texts[search.left[0]])
-    return {
-        "verifier": named.label,
-        "scheme": scheme.as_dict(),
-        "texts": len(texts),
-        "last_stage": way in search.left,
-        "expected_block_efficiency": exact,
-        "measured_block_efficiency": tokens / blocks,
-        "block_milliseconds": 1e3 * block,
-        "break_even": block / float(np.median([text.plain.block for text in texts])),
-        **_speed_fields(search, way),
-        **_interval_fields("of_first", first if way != search.left[0] else Interval(1.0, 1.0, 1.0)),
-        "distinguishable": first.high < 1,
-    }
-
-
-def _speed_fields(search: Search, way: Way) -> dict[str, Any]:
-    texts = search.texts[way]
-    seconds = sum(text.own.seconds for text in texts)
-    return {
-        "tokens_per_second": len(texts) * search.amount.tokens / seconds,
-        **_interval_fields("speedup", speed_up(texts)),
-    }
-
-
-def _interval_fields(name: str, interval: Interval) -> dict[str, float]:
-    return {f"{name}{end}": value for end, value in zip(("", "_low", "_high"), interval, strict=True)}
-
-
-def _name(way: Way) -> str:
-    return f"{way} of transformers" if isinstance(way, str) else f"{way[0].label} on {way[1]}"
-
-
-def recommendation(search: Search, confirmed: Sequence[Text]) -> str:
-    """One line: what to use, its speed-up over `generate`, and which candidates are not distinguishable from it.
-
-    confirmed: the texts of the best candidate and `generate` alone, from which the speed-up is.
-    """
-    best, speed = search.best, speed_up(confirmed)
-    last = [way for way in search.last if way != best]
-    interval = f"{speed.mean:.2f} times the tokens a second of generate (95 %: {speed.low:.2f} to {speed.high:.2f})"
-    if speed.high < 1:
-        open_ = [_name(way) for way in last if speed_up(search.texts[way]).high >= 1]
-        unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
-        return f"no speculation: the best, {_name(best)}, has {interval}{unless}"
-    similar = [_name(way) for way in last if beside(search.texts[way], search.texts[best]).high >= 1]
-    also = f"; not distinguishable from it: {', '.join(similar)}" if similar else ""
-    sure = "" if speed.low > 1 else "; whether it is faster than generate is open"
-    return f"{_name(best)}: {interval}{sure}{also}"
-
-
-def generate_call(search: Search, confirmed: Sequence[Text]) -> str:
-    """The call of `generate` that uses the best candidate; plain `generate` where it was confirmed to be slower."""
-    way, sampling = search.best, search.setting.sampling
-    given = [", ".join(f"{name}={value}" for name, value in sampling_of(sampling).items())]
-    if speed_up(confirmed).high >= 1:
-        given.insert(0, "assistant_model=draft" if isinstance(way, str) else "draft=draft")
-        if not isinstance(way, str):
-            own = sampling.of("draft")
-            draft_option = "" if own == sampling.of("target") else f', draft_sampling="{own.text}"'
-            given.insert(1, f'custom_generate=generate_with("{way[0].spec}", "{scheme_spec(way[1])}"{draft_option})')
-    return f"target.generate(**inputs, {', '.join(given)}, max_new_tokens=..)"

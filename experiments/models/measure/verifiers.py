@@ -1,13 +1,21 @@
-"""Verifiers that are measured, each with the one that runs in its place."""
+"""Verifiers that are measured, each with the one that runs in its place; those of users are checked exactly first."""
 
-from collections.abc import Sequence
+import shlex
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
+from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme, lossless_for
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.standard import standard_check
+
+#: Seconds of the exact check of a verifier before real models run with it.
+QUICK = 10.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +34,7 @@ class MeasuredVerifier:
     def claims(self, scheme: DraftScheme) -> bool:
         """Whether the predicted verifier is to be tested on this scheme, by its card."""
         claimed = lossless_for(self.predicted.verifier.card)
-        return isinstance(scheme, UserScheme) or self.predicted.from_file or not claimed or scheme.name in claimed
+        return isinstance(scheme, UserScheme) or self.predicted.user_defined or not claimed or scheme.name in claimed
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -34,7 +42,7 @@ class MeasuredVerifier:
 
 
 def measured_verifiers(
-    predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]
+    predicted: Sequence[NamedVerifier], replaced: Mapping[str, NamedVerifier]
 ) -> list[MeasuredVerifier]:
     """Every verifier with the one that runs in its place, if it is replaced.
 
@@ -45,7 +53,41 @@ def measured_verifiers(
             raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
     for name in replaced:
         if name not in {each.label for each in predicted}:
-            raise InvalidInput(
-                f"--replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}"
-            )
+            raise InvalidInput(f"replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}")
     return [MeasuredVerifier(each, replaced.get(each.label, each)) for each in predicted]
+
+
+def exact_checks(
+    verifiers: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
+) -> list[dict[str, Any]]:
+    """A row for each verifier of users, by label: whether it is lossless on small instances of these schemes.
+
+    `lossless` is None where no scheme could be checked exactly, with the reason in `verdict`; `again` is the command
+    that shows a witness.
+    """
+    return [_checked(label, named, schemes, seconds) for label, named in verifiers.items() if named.user_defined]
+
+
+def _checked(label: str, named: NamedVerifier, schemes: Sequence[DraftScheme], seconds: float) -> dict[str, Any]:
+    remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
+    row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "verdict": None}
+    started = time.monotonic()
+    for number, scheme in enumerate(schemes, 1):
+        out_of_time = partial(_is_past, started + seconds * number / len(schemes))
+        try:
+            result = standard_check(named.verifier, late=out_of_time, facts=False, scheme=scheme)
+        except Fails as failure:
+            return row | {"lossless": False, "verdict": f"REFUTED, it fails: {failure}"}
+        except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
+            row["verdict"] = row["verdict"] or f"not checked exactly: {error}"
+            continue
+        row["instances"] += result.instances
+        if result.failed is not None:
+            again = f"draftproof check {shlex.quote(named.spec)}" if named.from_file else None
+            return row | {"lossless": False, "verdict": f"REFUTED on {scheme}", "again": again}
+        row |= {"lossless": True, "verdict": "LOSSLESS on small instances, exactly"}
+    return row
+
+
+def _is_past(deadline: float) -> bool:
+    return time.monotonic() > deadline

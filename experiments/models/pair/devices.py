@@ -55,7 +55,7 @@ def choose_device(name: str) -> Any:
         raise InvalidInput(f"unknown device {name!r}; choose {', '.join(DEVICES)}")
     present = torch.cuda.is_available()
     if name == "cuda" and not present:
-        raise InvalidInput("no CUDA device is at hand; use --device cpu, or auto to take CUDA where there is one")
+        raise InvalidInput("no CUDA device is at hand; use device cpu, or auto to take CUDA where there is one")
     return torch.device("cuda" if present and name != "cpu" else "cpu")
 
 

@@ -54,18 +54,18 @@ def parse_draft(text: str) -> DraftSpec | None:
     for part in rest.split(",") if colon else ():
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in usual or name in given:
-            raise InvalidInput(f"--draft {text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")
+            raise InvalidInput(f"draft={text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")
         try:
             given[name] = float(value) if isinstance(usual[name], float) else int(value)
         except ValueError:
-            raise InvalidInput(f"--draft {text}: {value!r} is no number of that kind; {way_out}") from None
+            raise InvalidInput(f"draft={text}: {value!r} is no number of that kind; {way_out}") from None
         least_missed = given[name] < 1 if isinstance(given[name], int) else not 0 < given[name] < 1
         if least_missed:
-            raise InvalidInput(f"--draft {text}: {name} must be at least 1, a share between 0 and 1; {way_out}")
+            raise InvalidInput(f"draft={text}: {name} must be at least 1, a share between 0 and 1; {way_out}")
     options = {name: given.get(name, value) for name, value in usual.items()}
     missing = [name for name, value in options.items() if value is None]
     if missing:
-        raise InvalidInput(f"--draft {text}: {missing[0]} is missing; {way_out}")
+        raise InvalidInput(f"draft={text}: {missing[0]} is missing; {way_out}")
     return DraftSpec(kind, {name: value for name, value in options.items() if value is not None})
 
 
@@ -107,7 +107,7 @@ def _share_buffers(draft: Any, target: Any) -> None:
 def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None = None) -> Any:
     """A draft model for a target of transformers: `draft=make_draft("lookup", target)`.
 
-    spec: as for `--draft`. tokens: of the text that n-grams are counted on. The draft is on the target's device.
+    spec: as `draft=` of worlds. tokens: of the text that n-grams are counted on. The draft is on the target's device.
     Raises `InvalidInput` for an unknown kind, and where a text is needed and none is given.
     """
     wanted = parse_draft(spec) if isinstance(spec, str) else spec
@@ -120,7 +120,7 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
 
         if not wanted.folder:
             raise InvalidInput(
-                f"--draft {wanted.kind}: say where the head is, {wanted.kind}:FOLDER; "
+                f"draft={wanted.kind}: say where the head is, {wanted.kind}:FOLDER; "
                 f"make one: draftproof model train --kind {wanted.kind}"
             )
         return load_head(wanted.folder, target, wanted.kind)

@@ -24,7 +24,7 @@ from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 
 #: The end of messages about a folder that holds something else.
-WAY_OUT = "choose another --out, or remove it first"
+WAY_OUT = "choose another folder, or remove it first"
 
 
 def read_record(folder: Path, name: str, what: str, *nested: str, way_out: str = WAY_OUT) -> dict[str, Any] | None:

@@ -313,7 +313,7 @@ def new_head(target: Any, seed: int, kind: str = "eagle", **more: int) -> Head:
 
 def load_head(folder: str, target: Any, kind: str = "eagle") -> Head:
     """A head that `draftproof model train` saved; raises `InvalidInput` for a folder without one of this kind."""
-    way_out = f"make one: draftproof model train --kind {kind} --pair FOLDER --out {folder}"
+    way_out = f"make one: draftproof model train --kind {kind} --world models:target=PATH --out {folder}"
     none = InvalidInput(f"{folder} holds no {kind} head; {way_out}")
     if not Path(folder, "config.json").is_file():
         raise none

@@ -1,17 +1,16 @@
-"""Opens a pair of models (trained now, loaded from a folder, or any two models), with its text and its quality."""
+"""Opens a pair of models (trained now, loaded from a folder, or any two models), with its text."""
 
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from draftproof.experiments.inputs.text import EMBEDDED, text_label
 from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
 from draftproof.experiments.models.pair.devices import choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
-from draftproof.experiments.models.pair.folder import make_pair, recorded
+from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.roots import (
     BOS,
@@ -31,7 +30,7 @@ from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
-#: Training steps of the target with `--quick`.
+#: Training steps of the target of a quick validation.
 QUICK_STEPS = 150
 #: Models of fewer parameters run on one thread.
 SMALL = 5_000_000
@@ -39,12 +38,11 @@ SMALL = 5_000_000
 
 @dataclass(frozen=True)
 class PairRequest:
-    """The pair that the options ask for: a `folder` (trained now if new), `target` and `draft`, or none (train one).
+    """The models that a world names: those of a `folder` of `model train`, or `target` and `draft`.
 
-    draft: with a folder, it replaces the draft there; it is a model or a spec of `drafts`. prompts: a file that roots
-    come from instead of the text. bos: whether roots begin with the token for it; context: how many tokens a root has.
-    Raises `InvalidInput` for a folder with a target, for a target without draft or a draft without target, and for
-    options of training where nothing is trained.
+    draft: with a folder, it replaces the draft there; it is a model or a spec of `drafts`. text, prompts: where roots
+    come from, so many `roots`. bos: whether roots begin with the token for it; context: how many tokens a root has.
+    Raises `InvalidInput` for keys that contradict each other. A target without a draft is for heads alone.
     """
 
     folder: str | None = None
@@ -52,39 +50,31 @@ class PairRequest:
     draft: str | None = None
     device: str = "auto"
     dtype: str = "float32"
-    vocab: int | None = None
-    tokenizer: str = "letters"
     text: str = EMBEDDED
     prompts: str | None = None
     bos: str = "auto"
     context: int | None = None
-    seed: int = 0
-    quick: bool = False
+    roots: int | None = None
 
     def __post_init__(self) -> None:
+        if self.folder is None and self.target is None:
+            raise InvalidInput(
+                "models need a folder of `model train`, as models:FOLDER, or models:target=PATH,draft=PATH"
+            )
+        if self.folder is not None and self.target is not None:
+            raise InvalidInput(f"models:{self.folder} and target={self.target} both say which models; give one of them")
         if self.draft is not None:
             parse_draft(self.draft)
-        if self.target is not None and self.draft is None:
-            raise InvalidInput("target is given without draft; a pair needs both, or neither to train one")
-        if self.draft is not None and self.target is None and self.folder is None:
-            raise InvalidInput("--draft is given without --target or --pair; a draft needs a model that it drafts for")
         if self.bos not in BOS:
             raise InvalidInput(f"bos {self.bos}: choose {', '.join(BOS)}")
-        if self.target is None:
-            return
-        if self.folder is not None:
-            raise InvalidInput("--pair and --target both say which models; give one of them")
-        if self.vocab is not None or self.tokenizer != "letters":
-            raise InvalidInput("--vocab and --tokenizer belong to a pair that is trained; the models given have theirs")
-
-    def read_prompts(self) -> Prompts | None:
-        """The prompts of the file, if one is given; raises `InvalidInput` that names file and line."""
-        return None if self.prompts is None else read_prompts(self.prompts)
+        for name in ("roots", "context"):
+            if getattr(self, name) == 0:
+                raise InvalidInput(f"{name}=0 leaves nothing; give at least 1")
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A pair with its text. quality: bits per character by model, and sample, by role, of a pair made by `model train`.
+    """A pair with its text.
 
     prompts: roots come from them instead of the text. context: the number of tokens of a root from a text, or the most
     last tokens of a prompt.
@@ -92,8 +82,6 @@ class Opened:
 
     pair: Pair
     corpus: Corpus
-    quality: dict[str, Any] | None = None
-    sample: dict[str, str] | None = None
     prompts: Prompts | None = None
     context: int | None = None
 
@@ -134,46 +122,55 @@ class Opened:
 
 
 @contextmanager
-def open_pair(wanted: PairRequest) -> Iterator[Opened]:
-    """Opens the wanted pair, and trains it if necessary; a pair without a folder is deleted afterwards.
+def open_pair(wanted: PairRequest | None, seed: int = 0, quick: bool = False) -> Iterator[Opened]:
+    """The wanted pair; without one a small pair is trained, and deleted afterwards.
 
-    In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
+    seed, quick: of that training. In the body small models run on one thread, since several threads are slower for
+    them. Raises `InvalidInput`.
     """
-    if wanted.target is not None:
+    with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder:
+        if wanted is None:
+            wanted = PairRequest(f"{folder}/pair")
+            recipe = choose_recipe(read_corpus(EMBEDDED), "letters", None, seed, QUICK_STEPS if quick else None, None)
+            with _threads(True):
+                make_pair(recipe, f"{folder}/pair", choose_device(wanted.device))
         opened = load_wanted(wanted)
         with suitable_threads(opened.pair):
             yield opened
-        return
-    with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
-        wanted = replace(wanted, folder=wanted.folder or f"{folder}/pair")
-        record = _trained(wanted, str(wanted.folder))
-        made = {"quality": record["bits_per_character"], "sample": record["sample"]} if wanted.draft is None else {}
-        yield replace(load_wanted(wanted), **made)
 
 
 def load_wanted(wanted: PairRequest) -> Opened:
     """An existing pair, with the text or prompts for its roots; nothing is trained, measured or written.
 
-    Raises `InvalidInput`, also for a folder that holds a pair of another text, and for a pair without a tokenizer.
+    Raises `InvalidInput`, also for a folder that holds a pair of another text.
     """
-    corpus, prompts = read_corpus(wanted.text), wanted.read_prompts()
+    if wanted.target is not None and wanted.draft is None:
+        raise InvalidInput(f"target={wanted.target} is given without draft; a pair needs both, as target=..,draft=..")
+    corpus = read_corpus(wanted.text)
+    prompts = None if wanted.prompts is None else read_prompts(wanted.prompts)
     if wanted.target is not None and wanted.draft is not None:
         pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
         pair = replace(pair, text_digest=corpus.digest)
     else:
         pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
-        _check_text(str(wanted.folder), corpus, pair.text_digest)
+        if pair.text_digest != corpus.digest:
+            raise InvalidInput(
+                f"{wanted.folder} holds a pair of another text than {corpus.name}; give its own as text=FILE of models"
+            )
     for note in pair.notes:
         remark(note)
-    pair = with_bos(pair, wanted.bos)
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    return Opened(pair, corpus, prompts=prompts, context=wanted.context)
+    return Opened(with_bos(pair, wanted.bos), corpus, prompts, wanted.context)
 
 
 def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
     """In the body a small target runs on one thread, since several threads are slower for it."""
-    return _threads(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
+    return _threads(_is_small(pair))
+
+
+def _is_small(pair: Pair) -> bool:
+    return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
 
 
 @contextmanager
@@ -185,29 +182,3 @@ def _threads(one: bool) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _trained(wanted: PairRequest, folder: str) -> dict[str, Any]:
-    """The record of the pair of a folder, newly trained where the folder is new; raises `InvalidInput`."""
-    corpus = read_corpus(wanted.text)
-    record = recorded(Path(folder), "name another folder with --pair")
-    if record is None:
-        steps = QUICK_STEPS if wanted.quick else None
-        recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
-        return make_pair(recipe, folder, choose_device(wanted.device))[0]
-    there = record["configuration"]
-    _check_text(folder, corpus, there.get("text_hash"))
-    asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
-    for key, value in asked.items():
-        if value is not None and there.get(key) != value:
-            raise InvalidInput(
-                f"{folder} holds a pair with {key} {there.get(key)}, not {value}; "
-                "leave out --vocab and --tokenizer to use it, or name another folder with --pair"
-            )
-    remark(f"{folder} holds a pair already; it was not trained again")
-    return record
-
-
-def _check_text(folder: str, corpus: Corpus, text_hash: object) -> None:
-    if text_hash != corpus.digest:
-        raise InvalidInput(f"{folder} holds a pair of another text than {corpus.name}; give its own with --text")

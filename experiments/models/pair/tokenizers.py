@@ -135,6 +135,6 @@ def _byte_pairs(vocab_size: int, text: str) -> Any:
     if core.get_vocab_size() != vocab_size:
         raise InvalidInput(
             f"the text yields {core.get_vocab_size()} byte-pair tokens, not {vocab_size}; "
-            "give a smaller --vocab or a longer --text"
+            "give a smaller vocab or a longer text"
         )
     return core

@@ -298,7 +298,7 @@ def choose_recipe(
     if name not in RECIPES:
         raise InvalidInput(f"unknown recipe {name!r}; choose {' or '.join(RECIPES)}")
     if steps is not None and seconds is not None:
-        raise InvalidInput("--steps and --seconds both say how long to train; give one of them")
+        raise InvalidInput("steps and seconds both say how long to train; give one of them")
     made = _named(name, corpus, tokenizer, vocab_size, seed)
     if steps is not None:
         share = steps / made.target_plan.steps

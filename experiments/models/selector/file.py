@@ -84,7 +84,9 @@ def load_selector(path: Path, use: Use, actions: Sequence[Delayed] | None = None
     Raises `InvalidInput` for a missing or damaged file, and for a selector that was trained for something else.
     """
     trained = (path.parent / "pair.json").exists() or not path.parent.exists()
-    where = f"--pair {path.parent}" if trained else f"--target .. --draft .. --out {path.parent}"
+    where = f"--world models:{path.parent}"
+    if not trained:
+        where = f"--world models:target=..,draft=.. --out {path.parent}"
     command = f"draftproof model train --kind selector {use.verifier} {where}"
     if not path.exists():
         raise InvalidInput(f"no selector {cut(path)}; make one: {command}")

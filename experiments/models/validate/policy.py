@@ -15,16 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from draftproof.experiments.grid import groups as by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
-from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Verifiers, as_verifiers, from_file
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import POLICY_BUDGET, expected
 from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
@@ -32,22 +30,19 @@ from draftproof.experiments.models.loop.loop import Block, Loop
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
-from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 from draftproof.experiments.models.selector.chooser import by_function, by_network
 from draftproof.experiments.models.selector.features import hidden_widths, pass_times
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
-from draftproof.experiments.shared.output import write_json
+from draftproof.experiments.models.validate.views import title
+from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context
-
-if TYPE_CHECKING:
-    from draftproof.experiments.models.options import PairOptions, ShapeOptions
-
 
 #: Maps what is known before a block to the position of an action.
 Position: TypeAlias = Callable[[BlockStart], int]
@@ -118,15 +113,14 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dic
         "z": found.z,
         "agrees": abs(found.z) <= MOST_ERRORS,
     }
-    if groups := setting.root_set.groups:  # of prompts, which have equally many blocks one after the other
-        tokens: dict[str, list[float]] = {
-            "predicted": [prediction.mean for prediction in predictions],
-            "measured": [decision.block.depth + 1 for decision in decisions],
-        }
-        fields["groups"] = {
-            name: by_group.mean_by_group(groups, np.array(values).reshape(len(groups), -1).mean(axis=1).tolist())
-            for name, values in tokens.items()
-        }
+    tokens: dict[str, list[float]] = {
+        "predicted": [prediction.mean for prediction in predictions],
+        "measured": [decision.block.depth + 1 for decision in decisions],
+    }
+    after = len(setting.roots)  # each has equally many blocks, one after the other
+    fields["by_root"] = {
+        name: np.array(values).reshape(after, -1).mean(axis=1).tolist() for name, values in tokens.items()
+    }
     counts = Counter(run.actions[decision.action] for decision in decisions)
     fields["actions"] = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in counts.most_common()}
     return fields
@@ -191,54 +185,69 @@ def _by_part(run: PolicyRun, policy: Turn, predicted: float, decisions: Sequence
 
 
 #: Defaults: ranges of shapes for a user-defined policy, roots and blocks of all roots together.
-RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200
+RANGES, ROOTS, BLOCKS = {"K": "1..4", "L1": "0..2", "L2": "0..2"}, 4, 200
 
 
-def check_options(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
-    """Raises `InvalidInput` for options that do not apply to a policy, and for several verifiers."""
-    wrong = [flag for flag, value in given.items() if value]
-    if wrong:
-        raise InvalidInput(f"--policy goes without {wrong[0]}; leave one of them out")
-    if len(chosen) > 1:
-        raise InvalidInput(f"--policy takes one verifier, not {len(chosen)}; run it once for each")
+@dataclass(frozen=True)
+class PolicyRequest:
+    """A policy as it is asked for. path: of a selector, None for a function; wanted: whether shapes are asked for."""
+
+    spec: str
+    named: NamedVerifier
+    actions: Sequence[Delayed]
+    path: Path | None
+    wanted: bool
 
 
-def validate_policy(
-    spec: str,
-    named: NamedVerifier,
-    pair: PairOptions,
-    shape: ShapeOptions,
-    sampling: Sampling,
-    amount: tuple[int | None, int | None],
-    seed: int,
-    vectors: str,
-) -> dict[str, Any]:
-    """The report of a policy: `selector` (of `--pair`), the file of one, or `FILE.py:NAME`.
-
-    amount: roots, and blocks from all roots together; None: the default.
-    """
-    roots, blocks = amount
+def policy_request(
+    spec: str, verifiers: Verifiers | None, folder: str | None, ranges: Mapping[str, Any]
+) -> PolicyRequest:
+    """`selector` (of the folder of a pair), the file of one, or `FILE.py:NAME`; raises `InvalidInput`."""
+    several = as_verifiers(verifiers or "specinfer")
+    if len(several) > 1:
+        raise InvalidInput(f"policy takes one verifier, not {len(several)}; run it once for each")
+    named = several[0]
     if "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
     if spec != "selector" and not from_file(spec) and not spec.endswith(SUFFIX):
         raise InvalidInput(f"unknown policy {spec!r}; give selector, the file of one, or FILE.py:NAME for your own")
-    if spec == "selector" and pair.folder is None:
-        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its file")
-    ranges = (shape.K, shape.L1, shape.L2)
-    K, L1, L2 = (text or usual for text, usual in zip(ranges, RANGES, strict=True))
+    if spec == "selector" and folder is None:
+        raise InvalidInput("policy selector is that of a folder; give the world models:FOLDER, or its file")
+    given = {name: value for name, value in ranges.items() if value is not None}
+    K, L1, L2 = (given.get(name, usual) for name, usual in RANGES.items())
     actions = shapes_of(K, L1, L2)
-    with open_pair(pair.wanted(seed)) as opened:
-        where = setting(opened.pair, sampling, opened.roots(roots, ROOTS), seed, vectors)
-        if from_file(spec):
-            times = measured_times(where.pair, CONTEXT_TOKENS, actions)
-            run = PolicyRun(where, named, tuple(actions), by_function(user_policy(spec), named, actions), times)
-        else:
-            path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
-            use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), sampling)
-            selector = load_selector(path, use, actions if any(ranges) else None)
-            chooser = by_network(selector.network, sampling)
-            run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
-        return {"policy": spec, **_about(opened, where), **report_of(run, blocks or BLOCKS)}
+    path = None if from_file(spec) else selector_path(str(folder), named.label) if spec == "selector" else Path(spec)
+    return PolicyRequest(spec, named, actions, path, bool(given))
+
+
+def setting_of(opened: Opened, sampling: Sampling, roots: int | None, seed: int, vectors: str) -> Setting:
+    """The setting of a policy after so many roots; None: the default."""
+    return setting(opened.pair, sampling, opened.roots(roots, ROOTS), seed, vectors)
+
+
+def policy_result(request: PolicyRequest, where: Setting, blocks: int | None) -> Result:
+    """The policy in the loop, refuted where its blocks are not as predicted. blocks: from all roots; None: the default.
+
+    Raises `InvalidInput` for a selector of something else.
+    """
+    named, actions = request.named, tuple(request.actions)
+    if request.path is None:
+        times = measured_times(where.pair, CONTEXT_TOKENS, actions)
+        run = PolicyRun(where, named, actions, by_function(user_policy(request.spec), named, actions), times)
+    else:
+        use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.sampling)
+        selector = load_selector(request.path, use, actions if request.wanted else None)
+        chooser = by_network(selector.network, where.sampling)
+        run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
+    report = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
+    tables = [Table.whole(_COLUMNS, [report | _shown(report)])]
+    notes = [_MEANING]
+    if groups := where.root_set.groups:
+        tables.append(_by_group(report["by_root"], groups))
+        notes.append(by_group.GROUPS_NOTE)
+    elif len(where.roots) < by_group.FEWEST:
+        notes.append(by_group.few_text("roots"))
+    return Result(f"{title(where)}, one sequence at a time", tables, notes, 0 if report["agrees"] else 1)
 
 
 def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
@@ -251,64 +260,55 @@ def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
     return {**tokens, **timed(run, after_each_root, coin, tokens["predicted"], decisions)}
 
 
-def _about(opened: Opened, where: Setting) -> dict[str, Any]:
-    names = {"target": opened.pair.names[0], "draft": opened.pair.names[1], "text": opened.corpus.name}
-    return {**names, **opened.root_source, **where.fields, "roots": len(where.roots), "after": str(where.root_set)}
+_COLUMNS = (
+    Column("policy"),
+    Column("verifier"),
+    Column("verdict", "verdict"),
+    Column("blocks", "count"),
+    Column("predicted", "exact", "tokens a block, predicted"),
+    Column("measured", "exact", "measured"),
+    Column("standard_error", "exact", "standard error"),
+    Column("z", "exact"),
+    Column("used", title="K, L1, L2 and blocks"),
+    Column("rate", "exact", "tokens a second"),
+    Column("rate_interval", "interval", "95 %"),
+    Column("predicted_per_second", "exact", "predicted from its shapes, each alone, and choosing"),
+    Column("over_predicted", "interval", "measured over predicted, 95 %"),
+    Column("predicted_from_passes", "exact", "predicted from passes repeated alone"),
+    Column("static_rate", "exact", "tokens a second of the best static action"),
+    Column("over_static_interval", "interval", "over it, 95 %"),
+    Column("parts", title="a step"),
+    Column("overhead", "percent", "of which choosing"),
+)
+_MEANING = "a policy is measured in turn with its shapes alone and with the best static action"
 
 
-def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:
-    """Print it, write it, and the exit code: 0 where the blocks are as predicted."""
-    console.print(
-        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['after']}, "
-        f"V = {report['V']}, one sequence at a time",
-        soft_wrap=True,
-    )
-    console.print(
-        f"tokens a block: predicted {report['predicted']:.4f}, measured {report['measured']:.4f}, standard error "
-        f"{report['standard_error']:.4f}, z {report['z']:+.2f}",
-        soft_wrap=True,
-    )
-    used = "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items())
-    console.print(f"K, L1, L2 and blocks: {used}", soft_wrap=True)
-    if "groups" in report:
-        table = Table(title="tokens a block by group of prompts", title_justify="left", caption_justify="left")
-        table.add_column("")
-        by_group.group_columns(table, report["groups"]["predicted"])
-        for name, means in report["groups"].items():
-            table.add_row(name, *map(by_group.interval_text, means))
-        console.print(table)
-    elif report["roots"] < by_group.FEWEST:
-        console.print(by_group.few_text("roots"))
-    console.print(
-        f"tokens a second: {_interval(report['policy_per_second'], '.1f')}; predicted from its shapes, each alone in "
-        f"turn, and choosing: {report['predicted_per_second']:.1f}; measured over predicted: "
-        f"{_interval(report['measured_over_predicted'], '.3f')}",
-        soft_wrap=True,
-    )
-    if "static_per_second" in report:
-        console.print(
-            f"the best static action: {_interval(report['static_per_second'], '.1f')}; the policy over it in rounds "
-            f"taken in turn: {_interval(report['over_static'], '.3f')}",
-            soft_wrap=True,
-        )
+def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What people see of numbers that programs read in other fields."""
     step, parts = report["step_seconds"], report["seconds_by_part"]
     around = parts["draft"] + parts["target"] - parts["passes"]
     named = {"passes": parts["passes"], "around passes": around, **{n: parts[n] for n in ("verify", "cache", "choose")}}
-    console.print(
-        f"a step of {step * 1e3:.2f} ms: {', '.join(f'{name} {time / step:.1%}' for name, time in named.items())}; "
-        f"passes repeated alone are {report['repeated_pass_seconds'] / report['pass_seconds']:.2f} times those in the "
-        "loop: "
-        f"{report['predicted_from_passes']:.1f} tokens a second",
-        soft_wrap=True,
-    )
-    console.print(
-        f"choosing takes {report['choose_seconds'] * 1e6:.0f} us a step: {report['overhead']:.2%}",
-        soft_wrap=True,
-    )
-    console.print("as predicted" if report["agrees"] else "NOT as predicted: tokens a block")
-    write_json(json_target, report)
-    return 0 if report["agrees"] else 1
+    static, over = report.get("static_per_second"), report.get("over_static")
+    return {
+        "verdict": "as predicted" if report["agrees"] else "NOT as predicted",
+        "used": "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items()),
+        "rate": report["policy_per_second"]["mean"],
+        "rate_interval": _ends(report["policy_per_second"]),
+        "over_predicted": _ends(report["measured_over_predicted"]),
+        "static_rate": static and static["mean"],
+        "over_static_interval": over and _ends(over),
+        "parts": f"{step * 1e3:.2f} ms: " + ", ".join(f"{name} {time / step:.1%}" for name, time in named.items()),
+    }
 
 
-def _interval(found: Mapping[str, float], digits: str) -> str:
-    return f"{found['mean']:{digits}} (95 %: {found['low']:{digits}} to {found['high']:{digits}})"
+def _ends(found: Mapping[str, float]) -> list[float]:
+    return [found["low"], found["high"]]
+
+
+def _by_group(by_root: Mapping[str, Sequence[float]], groups: Sequence[str]) -> Table:
+    """Tokens a block by group of prompts. by_root: predicted and measured after each prompt."""
+    listed = [
+        {"what": what, **group} for what, means in by_root.items() for group in by_group.mean_by_group(groups, means)
+    ]
+    columns = [Column("what", title=""), *by_group.group_columns("tokens a block")]
+    return Table.of(columns, listed, title="tokens a block by group of prompts", name="groups")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import Any
 
-import torch
-from rich.console import Console
-
 from draftproof.experiments.grid import run as grid
-from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
 from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.run import HERE, Question
 from draftproof.experiments.grid.store import Store
@@ -21,15 +16,13 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.loop.loop import Loop, check_pair
-from draftproof.experiments.models.loop.setting import Setting, device_name, setting
+from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.supported import check_roots
-from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, measured_verifiers
-from draftproof.experiments.models.pair.devices import model_versions
-from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.validate import checks, views
+from draftproof.experiments.models.measure.verifiers import MeasuredVerifier
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.agreement import LEVEL, ChiSquare, agreement_of, table_chi_square
 from draftproof.experiments.models.validate.cells import GOAL, Effort, cell_key, declared_lossy, measure
-from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -179,8 +172,6 @@ def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) ->
     }
 
 
-__all__ = ["Amount", "open_pair"]
-
 VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv", "path_transport")
 #: One path, branches at once, branches late, and a delayed tree.
 SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2))
@@ -205,19 +196,16 @@ def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
     for text in given:
         name, equals, other = text.partition("=")
         if not (equals and name and other):
-            raise InvalidInput(
-                f"--replace {text!r}: write NAME=OTHER, as in --replace naive=ensemble or naive=FILE.py:NAME"
-            )
+            raise InvalidInput(f"replace {text!r}: write NAME=OTHER, as naive=ensemble or naive=FILE.py:NAME")
         if name in replaced:
-            raise InvalidInput(f"--replace names {name} twice; give it once")
+            raise InvalidInput(f"replace names {name} twice; give it once")
         replaced[name] = find_verifier(other)
     return replaced
 
 
 def make_validation(
     opened: Opened,
-    named: Sequence[NamedVerifier],
-    replaced: dict[str, NamedVerifier],
+    tested: Sequence[MeasuredVerifier],
     schemes: Sequence[DraftScheme],
     sampling: Sampling,
     amount: Amount,
@@ -228,124 +216,62 @@ def make_validation(
     check_pair(opened.pair)
     made = setting(opened.pair, sampling, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
     check_roots(opened.pair, made.root_set, max(scheme.depth for scheme in schemes))
-    return Validation(made, tuple(measured_verifiers(named, replaced)), tuple(schemes), amount.effort)
+    return Validation(made, tuple(tested), tuple(schemes), amount.effort)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a validation found. known: verifiers known to be lossy. checked: rows of `exact_checks`."""
+
+    validation: Validation
+    planned: Sequence[str]
+    checked: Sequence[dict[str, Any]]
+    known: Sequence[str]
+    same: dict[str, Any]
+    rows: Sequence[dict[str, Any]]
+    table: dict[str, Any]
+
+    @property
+    def failures(self) -> list[str]:
+        """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
+        names = {"tree_attention": "tree attention", "caches": "caches"}
+        failed = [label for name, label in names.items() if not self.same[name]["passed"]]
+        if any(each["verifier"] not in self.known for each in self.same.get("greedy", {}).get("differ", ())):
+            failed.append("greedy text")
+        failed += [f"{each['verifier']} on ({each['shape']})" for each in self.table["failed"]]
+        lossy = {
+            row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"
+            for row in self.rows
+            if row["lossless"] is False
+        }
+        lossy |= {row["verifier"]: "is refuted by the exact check" for row in self.checked if row["lossless"] is False}
+        failed += [
+            f"{name} {why} (--lossy {quote(name)} says it is known)"
+            for name, why in lossy.items()
+            if name not in self.known
+        ]
+        if not self.table["passed"] and not self.table["failed"]:
+            failed.append("the table as a whole")
+        return failed
 
 
 def run(
-    console: Console,
-    opened: Opened,
     validation: Validation,
     resume: str | None,
-    started: float,
-    known: Sequence[str] = (),
-    checked: Sequence[dict[str, Any]] = (),
+    known: Sequence[str],
+    checked: Sequence[dict[str, Any]],
     machines: Machines = HERE,
-) -> dict[str, Any]:
-    """Everything, printed part by part; the report as plain data.
-
-    known: verifiers that are known to be lossy. checked: what `exact_checks` found. machines: for the cells.
-    """
+) -> Report:
+    """Everything. known: verifiers known to be lossy. checked: what `exact_checks` found. machines: for the cells."""
     store = Store(resume)
-    report = {**about(opened, validation), "known_lossy": list(known), "exact_checks": list(checked)}
     lossless = {verifier.label: not declared_lossy(verifier) for verifier in validation.verifiers}
     lossless |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
     lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
-    views.show_pair(console, report)
     remark(f"tables of p and q after {len(validation.setting.roots)} roots")
     contexts = contexts_of(validation)
-    validation, report["planned"] = with_plans(validation, contexts)
-    report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in validation.left_out]
-    for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
-        console.print(line, soft_wrap=True)
+    validation, planned = with_plans(validation, contexts)
     remark("tree attention, caches, greedy text")
-    report["same"] = model_checks(validation)
-    for line in views.check_lines(report["same"]):
-        console.print(line, soft_wrap=True)
+    same = model_checks(validation)
     remark(f"predicted against measured, {len(validation.cells)} cells")
-    report["rows"] = cell_rows(validation, contexts, store, machines)
-    report["table"] = table_fields(report["rows"], lossy)
-    console.print(views.cell_table(report["rows"], report["table"]))
-    console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
-    if groups := validation.setting.root_set.groups:
-        report["rows"] = [
-            {**row, "groups": {name: mean_by_group(groups, means) for name, means in row["by_root"].items()}}
-            for row in report["rows"]
-        ]
-        console.print(views.groups_table(report["rows"]))
-    elif len(validation.setting.roots) < FEWEST:
-        console.print(few_text("roots"))
-    report["consistent"] = not failures(report)
-    report["seconds"] = round(time.perf_counter() - started, 1)
-    return report
-
-
-def about(opened: Opened, validation: Validation) -> dict[str, Any]:
-    """Which pair, text and machine."""
-    pair = opened.pair
-    return {
-        "target": pair.names[0],
-        "draft": pair.names[1],
-        "V": pair.vocab_size,
-        "text": opened.corpus.name,
-        "text_hash": opened.corpus.digest,
-        **opened.root_source,
-        "after": str(validation.setting.root_set),
-        "bits_per_character": opened.quality,
-        "sample": opened.sample,
-        "warp": validation.setting.sampling.as_dict(),
-        "sampling": str(validation.setting.sampling),
-        "roots": [pair.decode(root) for root in validation.setting.roots],
-        "device": device_name(pair.device),
-        "threads": torch.get_num_threads(),
-        "dtype": validation.setting.fields["dtype"],
-        "pair": validation.setting.digest,
-        "versions": model_versions(),
-    }
-
-
-def failures(report: dict[str, Any]) -> list[str]:
-    """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
-    known, same = report.get("known_lossy", []), report["same"]
-    names = {"tree_attention": "tree attention", "caches": "caches"}
-    failed = [label for name, label in names.items() if not same[name]["passed"]]
-    if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
-        failed.append("greedy text")
-    failed += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
-    lossy = {
-        row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"
-        for row in report["rows"]
-        if row.get("lossless") is False
-    }
-    lossy |= {
-        each["verifier"]: "is refuted by the exact check"
-        for each in report["exact_checks"]
-        if each["lossless"] is False
-    }
-    failed += [
-        f"{name} {why} (--lossy {quote(name)} says it is known)" for name, why in lossy.items() if name not in known
-    ]
-    if not report["table"]["passed"] and not report["table"]["failed"]:
-        failed.append("the table as a whole")
-    return failed
-
-
-def deliver(
-    console: Console, report: dict[str, Any], json_target: str | None, markdown_file: str | None, plot_file: str | None
-) -> int:
-    """The files that were asked for, and the exit code."""
-    wrong = failures(report)
-    console.print(f"{views.outcome(report['table'], wrong)}; {report['seconds']:.0f} s", soft_wrap=True)
-    write_json(json_target, report)
-    if markdown_file:
-        write_whole(markdown_file, views.markdown(report["rows"], report["table"]))
-    if plot_file:
-        lossy = {each["verifier"] for each in report["table"]["lossy"]}
-        write_whole(plot_file, views.figure(report["rows"], views.caption(report), lossy))
-        console.print(f"picture: {plot_file}")
-    return 1 if wrong else 0
-
-
-def say_interrupted(resume: str | None) -> None:
-    """After Ctrl-C."""
-    where = f"; rows so far are kept in {resume}" if resume else "; --resume FILE would keep rows"
-    remark(f"interrupted{where}; no other file was written")
+    rows = cell_rows(validation, contexts, store, machines)
+    return Report(validation, planned, checked, known, same, rows, table_fields(rows, lossy))

@@ -1,4 +1,4 @@
-"""The tables, the page and the picture of a validation: functions of its rows."""
+"""The tables and the picture of a validation."""
 
 from __future__ import annotations
 
@@ -7,85 +7,147 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
-from draftproof.experiments.grid.groups import group_columns, interval_text
-from draftproof.experiments.inputs.text import text_label
+from draftproof.experiments.grid.groups import FEWEST, GROUPS_NOTE, few_text, group_columns, mean_by_group
+from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.models.expect.expected import SUMS
+from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS
-from draftproof.experiments.shared.output import markdown_name
+from draftproof.experiments.models.validate.run import Report, Validation
+from draftproof.experiments.result import Column, Result, Table
 
 Row = Mapping[str, Any]
+_CELLS = (
+    Column("verifier"),
+    Column("predicted", "exact"),
+    Column("sampling_error", "exact", "± of it"),
+    Column("sampling_interval", "interval", "95 % of it"),
+    Column("measured", "exact"),
+    Column("total_error", "exact", "std. error"),
+    Column("z", "exact"),
+    Column("draft_passes", "exact", "draft passes"),
+    Column("blocks", "count"),
+    Column("outcomes_p", "exact", "outcomes: p"),
+    Column("own_efficiency", "exact", "own law"),
+    Column("own_z", "exact", "z of it"),
+    Column("law", "verdict", "lossless"),
+    Column("top_tokens", "exact", "top tokens"),
+    Column("outside", "exact"),
+    Column("agrees", "verdict", "predicted?"),
+)
+_CHECKS = (
+    Column("check"),
+    Column("verdict", "verdict"),
+    Column("largest", "exact", "largest difference"),
+    Column("scale", "exact", "numbers up to"),
+    Column("shape", title="trees"),
+    *(Column(name, "count") for name in ("trees", "blocks", "tokens", "runs")),
+    Column("differs", title="differs"),
+)
 
 
-def check_lines(found: Mapping[str, Row]) -> list[str]:
-    """One line for each check of tree attention, caches and greedy text."""
-    tree, cache, lines = found["tree_attention"], found["caches"], []
-    lines.append(
-        f"tree attention: logits of {tree['trees']} trees ({tree['shape']}; {tree['compared']} nodes) and of separate "
-        f"passes differ by at most {tree['largest']:.1e}, logits up to {tree['scale']:.1f}: {verdict(tree)}"
+def validation_result(report: Report, plot: str | None, files: Mapping[str, str]) -> Result:
+    """The tables of a validation, refuted where something is not as predicted. files: of measured times, by name."""
+    setting, wrong = report.validation.setting, report.failures
+    groups = setting.root_set.groups
+    figures: dict[str, str | bytes] = dict(files)
+    notes = [*report.planned, *left_out(report.validation), *table_lines(report.rows, report.table)]
+    tables = [cells(report.rows, report.table), checks(report.same)]
+    if groups:
+        tables.append(by_group(report.rows, groups))
+        notes.append(GROUPS_NOTE)
+    elif len(setting.roots) < FEWEST:
+        notes.append(few_text("roots"))
+    tables += [Table.whole(_CHECKED, report.checked, title="exact checks", name="exact_checks")]
+    tables.append(Table.whole([], [about(setting, report)], name="about", shown=False))
+    if plot:
+        lossy = {each["verifier"] for each in report.table["lossy"]}
+        figures[plot] = figure(report.rows, caption(setting, report.table), lossy)
+    notes += [f"times: {name}, for compare --cost" for name in files]
+    return Result(title(setting), tables, [*notes, outcome(report.table, wrong)], 1 if wrong else 0, figures)
+
+
+_CHECKED = (Column("verifier"), Column("verdict", "verdict"), Column("instances", "count"), Column("again", "command"))
+
+
+def title(setting: Setting) -> str:
+    """Which pair it is, and after which roots."""
+    target, draft = setting.pair.names
+    about = (
+        f"V = {setting.pair.vocab_size}, {setting.sampling}, {setting.fields['dtype']} on {setting.fields['device']}"
     )
-    lines.append(
-        f"caches after {cache['blocks']} blocks ({cache['shape']}) and rebuilt from scratch differ by at most "
-        f"{cache['largest']:.1e}, numbers up to {cache['scale']:.1f}: {verdict(cache)}"
-    )
-    if "greedy" in found:
-        greedy = found["greedy"]
-        line = (
-            f"greedy: {greedy['tokens']} tokens of generate(do_sample=False), {greedy['runs']} verifiers and shapes: "
-        )
-        differ = ", ".join(
-            f"{each['verifier']} ({each['shape']}) at token {each['token']}" for each in greedy["differ"]
-        )
-        lines.append(line + (f"DIFFERENT: {differ}" if differ else "identical"))
-    return lines
+    return f"target {target}, draft {draft}: {about}; after {setting.root_set}"
 
 
-def left_out_lines(left_out: Sequence[Row]) -> list[str]:
+def about(setting: Setting, report: Report) -> dict[str, Any]:
+    """Pair, roots and machine, and the table as a whole, for programs."""
+    target, draft = setting.pair.names
+    named = {"target": target, "draft": draft, "after": str(setting.root_set)}
+    return {**named, **setting.fields, "known_lossy": list(report.known), **report.table}
+
+
+def left_out(validation: Validation) -> list[str]:
     """Lines that name the verifiers left out on each scheme."""
     names: dict[str, list[str]] = {}
-    for each in left_out:
-        names.setdefault(each["shape"], []).append(each["verifier"])
+    for verifier, scheme in validation.left_out:
+        names.setdefault(shape_name(scheme), []).append(verifier.label)
     return [f"left out on {shape}, which their cards do not claim: {', '.join(each)}" for shape, each in names.items()]
 
 
-def verdict(row: Row) -> str:
-    """In a word."""
-    return "same up to rounding" if row["passed"] else "DIFFERENT"
+def checks(same: Mapping[str, Row]) -> Table:
+    """Tree attention, caches and greedy text: logits and numbers of two ways of computing them, and two texts."""
+    rows = []
+    for name, row in same.items():
+        differ = ", ".join(f"{x['verifier']} ({x['shape']}) at token {x['token']}" for x in row.get("differ", ()))
+        verdict = "DIFFERENT" if not row["passed"] else "identical" if name == "greedy" else "same up to rounding"
+        rows.append({**row, "check": name.replace("_", " "), "verdict": verdict, "differs": differ or None})
+    return Table.whole(_CHECKS, rows, title="two ways of computing the same", name="same")
 
 
-#: The colour of lossy verifiers, distinct from the colours of agreement and failure.
-_LOSSY = "yellow"
+def cells(rows: Sequence[Row], table: Row) -> Table:
+    """Predicted against measured, a line for each verifier and scheme."""
+    failed, lossy = _places(table["failed"]), _places(table["lossy"])
+    listed = [
+        {
+            **row,
+            "sampling_error": row["predicted_error"] or None,
+            "sampling_interval": row["predicted_interval"] if row["predicted_error"] else None,
+            "outcomes_p": row["outcomes"] and row["outcomes"]["probability"],
+            "own_efficiency": row["own_law"] and row["own_law"]["block_efficiency"],
+            "own_z": row["own_law"] and row["own_law"]["z"],
+            "law": "LOSSY" if _place(row) in lossy else row["verdict"],
+            "top_tokens": row["truncated"] and row["truncated"]["block_efficiency"],
+            "outside": row["truncated"] and row["truncated"]["outside_draft"],
+            "agrees": "NOT as predicted" if _place(row) in failed else "as predicted",
+        }
+        for row in rows
+    ]
+    return Table.whole([_shape(rows), *_CELLS], listed, title="block efficiency, predicted against measured")
 
 
-def cell_table(rows: Sequence[Row], table: Row) -> Table:
-    """Predicted against measured, grouped by shape."""
-    view = Table(title="block efficiency, predicted against measured", title_justify="left")
-    view.add_column(_tree_heading(rows))
-    view.add_column("verifier")
-    columns = _columns(rows, table)
-    for heading in columns:
-        view.add_column(heading, justify="right")
-    before = None
-    failed, lossy = _cells(table["failed"]), _cells(table["lossy"])
-    for row in rows:
-        if before is not None and row["shape"] != before:
-            view.add_section()
-        style = "bold red" if _cell(row) in failed else _LOSSY if _cell(row) in lossy else None
-        shape = row["shape"] if row["shape"] != before else ""
-        view.add_row(shape, row["verifier"], *(column(row) for column in columns.values()), style=style)
-        before = row["shape"]
-    return view
+def _shape(rows: Sequence[Row]) -> Column:
+    return Column("shape", title=_tree_heading(rows))
 
 
-def _cell(row: Row) -> tuple[str, str]:
+def _place(row: Row) -> tuple[str, str]:
     return row["verifier"], row["shape"]
 
 
-def _cells(rows: Sequence[Row]) -> set[tuple[str, str]]:
-    return {_cell(row) for row in rows}
+def _places(rows: Sequence[Row]) -> set[tuple[str, str]]:
+    return {_place(row) for row in rows}
+
+
+def by_group(rows: Sequence[Row], groups: Sequence[str]) -> Table:
+    """Block efficiency by group of prompts, predicted and measured. groups: that of each prompt."""
+    listed = [
+        {**row, **group, "what": what}
+        for row in rows
+        for what, means in row["by_root"].items()
+        for group in mean_by_group(groups, means)
+    ]
+    columns = [_shape(rows), Column("verifier"), Column("what", title=""), *group_columns("block efficiency")]
+    return Table.of(columns, listed, title="block efficiency by group of prompts", name="groups")
 
 
 def outcome(table: Row, wrong: Sequence[str]) -> str:
@@ -106,35 +168,7 @@ def _tree_heading(rows: Sequence[Row]) -> str:
     return "K, L1, L2" if delayed else "scheme"
 
 
-def _columns(rows: Sequence[Row], table: Row) -> dict[str, Any]:
-    """Heading and cell; columns that no row fills are left out."""
-    columns: dict[str, Any] = {"predicted": lambda row: f"{row['predicted']:.4f}"}
-    if any(row["predicted_error"] for row in rows):
-        columns["± of it"] = lambda row: f"{row['predicted_error']:.4f}"
-    if any(row["predicted_error"] and row.get("predicted_interval") for row in rows):
-        columns["95 % of it"] = lambda row: "{:.3f} to {:.3f}".format(
-            *row.get("predicted_interval") or [row["predicted"]] * 2
-        )
-    columns["measured"] = lambda row: f"{row['measured']:.4f}"
-    columns["std. error"] = lambda row: f"{row['total_error']:.4f}"
-    columns["z"] = lambda row: f"{row['z']:+.2f}"
-    columns["draft passes"] = lambda row: f"{row['draft_passes']:.2f}"
-    columns["blocks"] = lambda row: f"{row['blocks']:,}"
-    if any(row["outcomes"] for row in rows):
-        columns["outcomes: p"] = lambda row: f"{row['outcomes']['probability']:.2g}" if row["outcomes"] else "-"
-    if any(row["own_law"] for row in rows):
-        columns["own law"] = lambda row: f"{row['own_law']['block_efficiency']:.4f}" if row["own_law"] else "-"
-        columns["z of it"] = lambda row: f"{row['own_law']['z']:+.2f}" if row["own_law"] else "-"
-    if table["lossy"] or any(row.get("lossless") is not None for row in rows):
-        lossy = _cells(table["lossy"])
-        columns["lossless"] = lambda row: "LOSSY" if _cell(row) in lossy else row.get("verdict") or "-"
-    if any(row.get("truncated") for row in rows):
-        columns["top tokens"] = lambda row: f"{row['truncated']['block_efficiency']:.4f}" if row["truncated"] else "-"
-        columns["outside"] = lambda row: f"{row['truncated']['outside_draft']:.3f}" if row["truncated"] else "-"
-    return columns
-
-
-def table_lines(rows: Sequence[Row], table: Row) -> str:
+def table_lines(rows: Sequence[Row], table: Row) -> list[str]:
     """The table as a whole, in words."""
     means, outcomes = table["means"], table["outcomes"]
     lines = [
@@ -160,19 +194,7 @@ def table_lines(rows: Sequence[Row], table: Row) -> str:
             "top tokens: exact for the verifier behind a cut to the most probable tokens; outside: share of drafted "
             "paths that leave them, each of which can change its block by up to L tokens with all rows"
         )
-    return "\n".join(lines)
-
-
-def markdown(rows: Sequence[Row], table: Row) -> str:
-    """The table for a page."""
-    from tabulate import tabulate
-
-    columns = _columns(rows, table)
-    body = [
-        [row["shape"], markdown_name(row["verifier"]), *(column(row) for column in columns.values())] for row in rows
-    ]
-    text: str = tabulate(body, [_tree_heading(rows), "verifier", *columns], tablefmt="github", disable_numparse=True)
-    return f"{text}\n\n" + "\n".join(f"{line}.  " for line in table_lines(rows, table).splitlines()) + "\n"
+    return lines
 
 
 def figure(rows: Sequence[Row], caption: str, lossy: Container[str] = ()) -> bytes:
@@ -210,55 +232,10 @@ def figure(rows: Sequence[Row], caption: str, lossy: Container[str] = ()) -> byt
     return as_png(drawing, 160)
 
 
-def groups_table(rows: Sequence[Row]) -> Table:
-    """Block efficiency by group of prompts: predicted, and measured below it."""
-    view = Table(
-        title="block efficiency by group of prompts", title_justify="left", caption_justify="left", show_lines=True
-    )
-    view.add_column(_tree_heading(rows))
-    for heading in ("verifier", ""):
-        view.add_column(heading)
-    group_columns(view, rows[0]["groups"]["predicted"])
-    for row in rows:
-        predicted, measured = (row["groups"][name] for name in ("predicted", "measured"))
-        cells = [
-            f"{interval_text(first)}\n{interval_text(second)}"
-            for first, second in zip(predicted, measured, strict=True)
-        ]
-        view.add_row(row["shape"], row["verifier"], "predicted\nmeasured", *cells)
-    return view
-
-
-def show_pair(console: Console, report: Row) -> None:
-    """Which pair it is; of one made by `model train` also how good, and what it writes."""
-    bits = report["bits_per_character"]
-    console.print(
-        f"target {report['target']}, draft {report['draft']}: V = {report['V']}, {report['sampling']}, "
-        f"{report['dtype']} on {report['device']}",
-        soft_wrap=True,
-    )
-    console.print(f"  {report['after']}", soft_wrap=True)
-    if bits is None and "prompts" in report:
-        return
-    console.print(f"  text {text_label(report['text'])} (sha256 {report['text_hash']})", soft_wrap=True)
-    if bits is None:
-        return
-    console.print(
-        f"  bits per character on held-out text: target {bits['target']:.3f}, draft {bits['draft']:.3f}; "
-        f"n-grams of order 3 {bits['ngram3']:.3f}, of order 1 {bits['ngram1']:.3f}",
-        soft_wrap=True,
-    )
-    console.print(
-        f"  the target after {report['sample']['prompt']!r}:\n    {report['sample']['text']!r}", soft_wrap=True
-    )
-
-
-def caption(report: Row) -> str:
+def caption(setting: Setting, table: Row) -> str:
     """Where the numbers of a picture come from."""
-    means = report["table"]["means"]
+    means = table["means"]
     return (
-        f"Real models, predicted against measured, {report['table']['cells']} cells: sum of z^2 "
-        f"{means['statistic']:.1f} on {means['freedom']} degrees of freedom (p = {means['probability']:.2g})\n"
-        f"V = {report['V']}, {report['sampling']}, {report['dtype']} on {report['device']}, "
-        f"text sha256 {report['text_hash']}"
+        f"Real models, predicted against measured, {table['cells']} cells: sum of z^2 {means['statistic']:.1f} on "
+        f"{means['freedom']} degrees of freedom (p = {means['probability']:.2g})\n{title(setting)}"
     )

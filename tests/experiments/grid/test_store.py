@@ -13,9 +13,7 @@ import pytest
 from draftproof.experiments.grid import store as stores
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Question, run
-from draftproof.experiments.grid.store import Store, stored_rows
-from draftproof.experiments.inputs.text import EMBEDDED
-from draftproof.experiments.models.options import FileOptions
+from draftproof.experiments.grid.store import Store, check_store, stored_rows
 from draftproof.simulator.errors import InvalidInput
 from tests.experiments.grid.stores import DAMAGE, change
 
@@ -82,15 +80,15 @@ def test_a_change_of_any_column_is_found(tmp_path, capsys, column, value):
     assert [each["n"] for each in stored_rows(str(path))] in ([0, 2], [2, 0])
 
 
-def test_files_of_validate_are_looked_at_before_the_work(tmp_path, capsys, monkeypatch):
+def test_stores_are_looked_at_before_the_work(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(Path("r.db"))
     change("r.db", DAMAGE)
-    FileOptions(resume="r.db").check(EMBEDDED)
+    check_store("r.db")
     assert capsys.readouterr().err == ""  # the row is named once: where it is read
     Path("other").write_text("notes")
     with pytest.raises(InvalidInput, match="is no store of rows"):
-        FileOptions(resume="other").check(EMBEDDED)
+        check_store("other")
 
 
 @pytest.mark.heavy

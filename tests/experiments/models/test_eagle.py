@@ -162,8 +162,16 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text(tiny_recipe.corpus.text, encoding="utf-8")
-    given = ["model", "train", "--kind", kind, "--target", str(tiny_folder / "target"), "--out"]
-    more = ["--text", str(text), "--device", "cpu", "--steps"]
+    given = [
+        "model",
+        "train",
+        "--kind",
+        kind,
+        "--world",
+        f"models:target={tiny_folder}/target,text={text},device=cpu",
+        "--out",
+    ]
+    more = ["--steps"]
     few, many = (
         CliRunner().invoke(program(["model train"]), [*given, str(tmp_path / n), *more, n]) for n in ("2", "60")
     )
@@ -189,7 +197,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     )
     assert same.exit_code == 0
     assert "not trained again" in same.output
-    assert "holds a head with steps 60, not 2; choose another --out" in str(other.exception)
+    assert "holds a head with steps 60, not 2; choose another folder" in str(other.exception)
     assert "is there and holds no head" in str(none.exception)
     another = next(each for each in HEADS if each != kind)
     with pytest.raises(
@@ -201,15 +209,15 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--kind", "medusa"], "unknown --kind 'medusa'; choose pair, eagle, eagle3, griffin, specblock, selector"),
-        (["--places", "2"], "--places belongs to --kind specblock; leave it out"),
-        (["--K", "2"], "--K belongs to --kind selector; leave it out"),
-        (["--recipe", "deep"], "--recipe belongs to --kind pair; leave it out"),
-        (["--kind", "pair"], "--pair belongs to --kind eagle, eagle3, griffin, specblock, selector; leave it out"),
+        (["--kind", "medusa"], "unknown kind 'medusa'; choose pair, eagle, eagle3, griffin, specblock, selector"),
+        (["--places", "2"], "places belongs to kind specblock; leave it out"),
+        (["--K", "2"], "K belongs to kind selector; leave it out"),
+        (["--recipe", "deep"], "recipe belongs to kind pair; leave it out"),
+        (["--kind", "pair"], "world belongs to kind eagle or eagle3 or griffin or specblock or selector; leave it out"),
     ],
 )
 def test_a_head_that_there_is_not_is_not_trained(tiny_folder: Path, more: list[str], words: str) -> None:
-    given = ["model", "train", "--kind", "eagle", "--pair", str(tiny_folder), *more]
+    given = ["model", "train", "--kind", "eagle", "--world", f"models:{tiny_folder}", *more]
     ran = CliRunner().invoke(program(["model train"]), given)
     assert words in str(ran.exception)
 
@@ -239,7 +247,7 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
         ("eagle", "say where the head is, eagle:FOLDER"),
         (
             f"eagle:{tiny_folder}",
-            "holds no eagle head; make one: draftproof model train --kind eagle --pair FOLDER --out",
+            "holds no eagle head; make one: draftproof model train --kind eagle --world models:target=PATH --out",
         ),
     ):
         with pytest.raises(InvalidInput, match=words):

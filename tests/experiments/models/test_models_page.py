@@ -42,8 +42,9 @@ def test_the_page_runs_as_it_stands(
     assert "all as predicted" in ran["validate"].out
     choice = json.loads(Path("choice.json").read_text())
     assert len(choice["rows"]) == 12  # on paths, delayed trees and stratified branches
-    assert choice["seconds"] <= 66  # the page says 60
-    assert ran["choose"].out.strip().splitlines()[-1] == choice["paste"]
+    [about] = choice["about"]
+    assert about["seconds"] <= 66  # the page says 60
+    assert ran["choose"].out.strip().splitlines()[-1] == about["paste"]
     names: dict[str, Any] = {}
     (program,) = (block for kind, block in BLOCKS if kind == "python")
     torch.manual_seed(0)
@@ -56,12 +57,15 @@ def test_the_page_runs_as_it_stands(
 def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path / "models")
     (tmp_path / "long.txt").write_text(made_text(4000, seed=3), encoding="utf-8")
-    models = ("--target", "models/target", "--draft", "models/draft", "--text", "long.txt")
-    few = ("--K", 1, "--L1", 0, "--L2", "1..2", "--roots", 16)
-    ran = draftproof("model", "train", "--kind", "selector", "naive", *models, *few, "--out", "selector")
+    models = "models:target=models/target,draft=models/draft,text=long.txt,roots={}"
+    few = ("--K", 1, "--L1", 0, "--L2", "1..2")
+    ran = draftproof(
+        "model", "train", "--kind", "selector", "naive", "--world", models.format(16), *few, "--out", "selector"
+    )
     assert ran.code == 0, ran.err
-    (file,) = Path("selector").glob("*.json")
-    valued = draftproof("model", "validate", "naive", *models, "--policy", file, "--roots", 2, "--blocks", 20)
+    (file,) = Path("selector").glob("*.safetensors")
+    given = ("naive", "--world", models.format(2), "--policy", file, "--blocks", 20)
+    valued = draftproof("model", "validate", *given)
     assert (valued.code, "as predicted" in valued.out) == (0, True), valued
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,branch=.1,target=10,node=.1")
     world = "models:target=models/target,draft=models/draft,roots=2"

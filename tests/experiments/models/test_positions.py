@@ -74,21 +74,22 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     lines = ('{"text": "a fox met"}', f'{{"text": "{made_text(2)[:-2]}"}}')
     Path("p.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2")
+    few = ("--world", "models:target=target,draft=draft,prompts=p.jsonl", "--K", 1, "--L1", 0, "--L2")
     for command in ("validate", "choose"):
         ran = draftproof("model", command, "naive", *few, 16)
         assert ran.code == 2
         (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]
         assert "the target reads 40 tokens at most: line 2 has" in line
-        assert "a tree of depth 16 does not fit after it; --context N keeps the last N tokens" in line
+        assert "a tree of depth 16 does not fit after it; context=N keeps the last N tokens" in line
 
 
 @pytest.mark.heavy
 def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     Path("p.jsonl").write_text(f'{{"text": "{made_text(2)[:-2]}"}}', encoding="utf-8")
-    few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2", 16)
-    ran = draftproof("model", "validate", "naive", *few, "--context", 8, "--blocks", 20)
+    world = "models:target=target,draft=draft,prompts=p.jsonl,context=8"
+    few = ("--K", 1, "--L1", 0, "--L2", 16, "--blocks", 20)
+    ran = draftproof("model", "validate", "naive", "--world", world, *few)
     assert ran.code in (0, 1), ran.err
     assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
 
@@ -96,7 +97,16 @@ def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., A
 def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     ran = draftproof(
-        "model", "train", "--kind", "eagle", "--target", "target", "--out", "head", "--text", "text.txt", "--steps", 2
+        "model",
+        "train",
+        "--kind",
+        "eagle",
+        "--world",
+        "models:target=target,text=text.txt",
+        "--out",
+        "head",
+        "--steps",
+        2,
     )
     assert ran.code == 0, ran.err
 
@@ -105,8 +115,9 @@ def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable
 def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60)
     Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")
-    few = ("--prompts", "p.jsonl", "--roots", 2, "--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
-    ran = draftproof("model", "validate", "naive", "--target", "target", "--draft", "draft", *few)
+    world = "models:target=target,draft=draft,prompts=p.jsonl,roots=2"
+    few = ("--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
+    ran = draftproof("model", "validate", "naive", "--world", world, *few)
     assert "  2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
     assert "bits per character" not in ran.out
     assert "Python" not in ran.out

@@ -30,7 +30,7 @@ from draftproof.experiments.models.selector import fitting, training
 from draftproof.experiments.models.selector.rivals import Labelled, gain_interval
 from draftproof.experiments.models.validate import policy
 from draftproof.experiments.models.validate.cells import Effort, measure
-from draftproof.experiments.models.validate.views import groups_table
+from draftproof.experiments.models.validate.views import by_group
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
@@ -164,15 +164,15 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
     with pytest.raises(InvalidInput, match=r"prompts.jsonl, line 2: messages need a chat template"):
         contexts(mute, {"text": "the"}, chat)
     short = plain_pair(random_pair, family="GPT2")
-    with pytest.raises(InvalidInput, match=r"line 1: 71 tokens, and the target reads 64 at most; --context"):
+    with pytest.raises(InvalidInput, match=r"line 1: 71 tokens, and the target reads 64 at most; context"):
         contexts(short, {"text": "t" * 70})
     assert len(contexts(short, {"text": "t" * 70}, context=10)[0]) == 11
     with pytest.raises(InvalidInput, match=r"line 1: token 8 of the tokenizer is none of the 8 of the models"):
         contexts(replace(pair, vocab_size=8), {"text": "the<s>"})
-    with pytest.raises(InvalidInput, match=r"--bos yes: target has no token for the beginning of a text"):
+    with pytest.raises(InvalidInput, match=r"bos=yes: target has no token for the beginning of a text"):
         with_bos(replace(pair, vocab_size=8), "yes")
     with pytest.raises(InvalidInput, match=r"bos maybe: choose auto, yes, no"):
-        PairRequest(bos="maybe")
+        PairRequest("pair", bos="maybe")
 
 
 @pytest.mark.parametrize(
@@ -254,14 +254,9 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
         p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
         assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
         assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)
-    groups = {name: mean_by_group(where.root_set.groups, means) for name, means in by_root.items()}
-    shown = groups_table([{**row, "groups": groups}])
-    assert [str(column.header) for column in shown.columns][3:] == [
-        "all\n6 prompts",
-        "chat\n2 prompts",
-        "code\n4 prompts",
-    ]
-    assert f"{np.mean([by_root['measured'][number] for number in (0, 3)]):.4f}" in next(iter(shown.columns[4].cells))
+    shown = [each for each in by_group([row], where.root_set.groups).records() if each["what"] == "measured"]
+    assert [(each["group"], each["prompts"]) for each in shown] == [("all", 6), ("chat", 2), ("code", 4)]
+    assert shown[1]["mean"] == pytest.approx(np.mean([by_root["measured"][number] for number in (0, 3)]))
 
 
 def test_policies_of_models_that_others_trained_are_those_of_their_prompts(
@@ -313,9 +308,7 @@ def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
         "train",
         "--kind",
         "selector",
-        *models,
-        "--device",
-        "cpu",
+        *world(models, device="cpu", prompts=file_of(*lines), roots=18),
         "--out",
         "kept",
         "--K",
@@ -325,12 +318,13 @@ def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
         "--L2",
         1,
     )
-    given = (*given, "--cost", "draft=1,target=3", "--prompts", file_of(*lines), "--roots", 18)
-    ran = draftproof(*given, "--json", "s.json")
+    given = (*given, "--cost", "draft=1,target=3")
+    ran = draftproof(*given, "-o", "s.json")
     assert ran.code == 0, ran.err
     found = json.loads(Path("s.json").read_text())
-    assert found["roots"] == {"training": 12, "validating": 4, "held_out": 4}  # two behind each of 10 prompts
-    assert found["prompts"] == "prompts.jsonl"
+    [about] = found["about"]
+    assert about["roots"] == {"training": 12, "validating": 4, "held_out": 4}  # two behind each of 10 prompts
+    assert about["prompts"] == "prompts.jsonl"
     assert "4 held-out contexts behind 10 prompts of prompts.jsonl" in " ".join(ran.out.split())
     for row in found["rows"]:
         groups = {each["group"]: each for each in row["groups"]}
@@ -381,8 +375,7 @@ def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
     run = policy.PolicyRun(where, find_verifier("specinfer"), actions, lambda _: 0, time_model(COST))
     made, _ = run.texts(run.chooser, 2, where.coin(0))
     found = policy.predicted_and_measured(run, made)
-    groups = {each["group"]: each for each in found["groups"]["measured"]}
-    assert groups["all"]["mean"] == pytest.approx(found["measured"])
-    chat = [each.block.depth + 1 for number, each in enumerate(made) if number // 2 in (0, 3)]
-    assert groups["chat"]["mean"] == pytest.approx(np.mean(chat))
-    assert found["groups"]["predicted"][0]["mean"] == pytest.approx(found["predicted"])
+    assert np.mean(found["by_root"]["measured"]) == pytest.approx(found["measured"])
+    tokens = [each.block.depth + 1 for each in made]
+    assert found["by_root"]["measured"] == pytest.approx([np.mean(tokens[at : at + 2]) for at in range(0, 12, 2)])
+    assert np.mean(found["by_root"]["predicted"]) == pytest.approx(found["predicted"])

@@ -134,10 +134,9 @@ def folder(tiny_folder: Path, tmp_path: Path) -> Path:
 def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(fitting, "EPOCHS", 10)
-    where = ("--pair", folder, "--text", folder.parent / "text.txt", "--device", "cpu", "--cost", COST)
-    return lambda *more: draftproof(
-        "model", "train", "--kind", "selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more
-    )
+    world = f"models:{folder},text={folder.parent}/text.txt,device=cpu,roots="
+    given = ("model", "train", "--kind", "selector", "--cost", COST, "--K", "1..2", "--L1", 0)
+    return lambda *more, roots=20: draftproof(*given, "--world", f"{world}{roots}", *more)
 
 
 @pytest.mark.heavy
@@ -150,7 +149,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     assert not file.selector_path(folder, "specinfer").exists()
     with monkeypatch.context() as patched:  # every label is there: none is computed again
         patched.setattr(training, "label_row", lambda *_: pytest.fail("a label was computed again"))
-        ran = trained("--resume", "rows", "--json", "a.json")
+        ran = trained("--resume", "rows", "-o", "a.json")
     assert ran.code == 0, ran.err
     found = json.loads(Path("a.json").read_text())
     rates = {row["policy"]: row["tokens_per_time"] for row in found["rows"]}
@@ -158,7 +157,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     assert all(rates["oracle"] >= rate * (1 - 1e-12) for rate in rates.values())
     use = file.Use("specinfer", pair_digest(tiny_pair), 8, (32, 16), Sampling())
     held = file.load_selector(
-        file.selector_path(folder, "specinfer"), use, [Delayed(*each) for each in found["actions"]]
+        file.selector_path(folder, "specinfer"), use, [Delayed(*each) for each in found["about"][0]["actions"]]
     )
     starts = block_starts(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
     inputs = network_inputs(starts, Sampling(), (32, 16))
@@ -180,32 +179,31 @@ def test_models_that_were_not_trained_here_get_a_selector(
 ) -> None:
     monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(fitting, "EPOCHS", 5)
-    pair = ("--target", folder / "target", "--draft", folder / "draft", "--text", folder.parent / "text.txt")
+    world = f"models:target={folder}/target,draft={folder}/draft,text={folder.parent}/text.txt,roots="
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)
-    ask = ("model", "train", "--kind", "selector", *pair, *shapes, "--device", "cpu", "--roots", 20)
-    assert "--out is missing" in draftproof(*ask).err
-    assert "no pair is named" in draftproof("model", "train", "--kind", "selector").err
+    ask = ("model", "train", "--kind", "selector", "--world", f"{world}20", *shapes)
+    assert "out is missing" in draftproof(*ask).err
+    assert "world is missing: the models that selector is for" in draftproof("model", "train", "--kind", "selector").err
     ran = draftproof(*ask, "--out", "kept")
     assert ran.code == 0, ran.err
-    world = f"models:target={folder}/target,draft={folder}/draft,text={folder.parent}/text.txt,roots=2"
-    given = ("compare", "specinfer", "--world", world, *shapes)
+    given = ("compare", "specinfer", "--world", f"{world}2", *shapes)
     ran = draftproof(*given, "selector:kept/selector-specinfer.safetensors")
     assert ran.code == 0, ran.err
     assert "selector-specinfer" in ran.out
     refused = draftproof(*given, "selector:kept/none.safetensors").err.replace("\n", " ")
-    assert "model train --kind selector specinfer --target .. --draft .. --out kept" in refused
+    assert "model train --kind selector specinfer --world models:target=..,draft=.. --out kept" in refused
 
 
 @pytest.mark.heavy
 def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
-    ran = trained("--sampled", "--trees", 2, "--json", "a.json")
+    ran = trained("--no-exact", "--trees", 2, "-o", "a.json")
     assert ran.code == 0, ran.err
     assert "by noisy labels, so its value and regret are biased upwards" in ran.out
-    assert json.loads(Path("a.json").read_text())["labels"] == "mean over 2 trees"
-    ran = trained("traversal", "--exact", "--json", "a.json")
+    assert json.loads(Path("a.json").read_text())["about"][0]["labels"] == "mean over 2 trees"
+    ran = trained("traversal", "--exact", "-o", "a.json")
     assert ran.code == 0, ran.err
     assert "which no policy exceeds" in ran.out
-    assert json.loads(Path("a.json").read_text())["labels"] == "exact"
+    assert json.loads(Path("a.json").read_text())["about"][0]["labels"] == "exact"
 
 
 def test_bad_selectors_are_one_line(folder: Path) -> None:
@@ -251,11 +249,11 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
 def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftproof: Callable[..., Any]) -> None:
     for given, said in (
         (("naive_from_target",), "naive_from_target is no verifier of the list that is declared lossless"),
-        (("--roots", 4), "4 roots cannot be shared out"),
-        (("--roots", 100_000), "give a longer --text, or fewer --roots"),
         (("--K", 1, "--L2", 0), "no action drafts anything"),
     ):
         ran = trained(*given)
         assert ran.code == 2
         assert said in ran.err
-    assert draftproof("model", "train", "--kind", "selector", "--pair", "nowhere").code == 2
+    for roots, said in ((4, "4 roots cannot be shared out"), (100_000, "give a longer text, or fewer roots")):
+        assert said in trained(roots=roots).err
+    assert draftproof("model", "train", "--kind", "selector", "--world", "models:nowhere").code == 2

@@ -75,8 +75,8 @@ def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     shutil.copytree(tiny_folder, tmp_path / "pair")
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
-    where = ("--pair", tmp_path / "pair", "--text", tmp_path / "text.txt", "--device", "cpu")
-    return ("model", "validate", "specinfer", *where, "--roots", 2, "--blocks", 24)
+    world = f"models:{tmp_path}/pair,text={tmp_path}/text.txt,device=cpu,roots=2"
+    return ("model", "validate", "specinfer", "--world", world, "--blocks", 24)
 
 
 def small(folder: Path, **other: Any) -> Path:
@@ -94,16 +94,16 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
 ) -> None:
     monkeypatch.setattr(policy, "ROUNDS", 2)
     own = (*given, "--policy", f"{tmp_path}/own.py:mine", "--K", "1..2", "--L1", 0, "--L2", "0..1")
-    ran = draftproof(*own, "--json", "a.json")
+    ran = draftproof(*own, "-o", "a.json")
     assert ran.code == 0, ran.err
-    found = json.loads(Path("a.json").read_text())
+    found = json.loads(Path("a.json").read_text())["rows"][0]
     assert abs(found["z"]) <= 4
     assert sum(found["actions"].values()) == found["blocks"] == 24
     assert len(found["actions"]) == 3
     small(tmp_path / "pair")
-    ran = draftproof(*given, "--policy", "selector", "--json", "a.json")
+    ran = draftproof(*given, "--policy", "selector", "-o", "a.json")
     assert ran.code == 0, ran.err
-    found = json.loads(Path("a.json").read_text())
+    found = json.loads(Path("a.json").read_text())["rows"][0]
     assert found["over_static"]["low"] <= found["over_static"]["mean"] <= found["over_static"]["high"]
     assert 0 < found["overhead"] < 1
     parts, step = found["seconds_by_part"], found["step_seconds"]
@@ -130,8 +130,8 @@ def test_what_cannot_choose_is_one_line(
     for more, said in (
         ((*policy, "--K", 3, "--L1", 0, "--L2", 1), "not the 1 asked for"),
         ((*policy, "--sampling", "temperature=.5"), "was trained for temperature=1.0"),
-        ((*policy, "--plot", "a.png"), "--policy goes without --plot"),
-        ((*policy, "block"), "--policy takes one verifier"),
+        ((*policy, "--plot", "a.png"), "policy goes without plot"),
+        ((*policy, "block"), "policy takes one verifier"),
         (("--policy", "other"), "unknown policy 'other'"),
         (("--policy", tmp_path / "none.safetensors"), "make one: draftproof model train --kind selector"),
         (("--policy", f"{tmp_path}/bad.py:none"), "it must be one of the actions"),

@@ -68,24 +68,26 @@ def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     verifiers = [find_verifier(each) for each in ("naive", "traversal", "specinfer")]
     schemes = [Delayed(1, 0, 2), Delayed(1, 0, 4), Delayed(3, 0, 2)]
     found = choose(opened, verifiers, schemes, Sampling(), Amount(12, TOKENS, 3), 0, "numpy", "processor")
-    first, said = found["rows"][0], found["confirmed"]
+    first, [about_it] = found.rows[0], found.tables[-1].records()
+    said = about_it["confirmed"]
+    low, high = said["speedup_interval"]
     spec = "delayed:" + ",".join(f"{key}={value}" for key, value in first["scheme"].items() if key != "name")
     held_out = opened.held_out
     prompts = [[*pair.begins, *held_out[at : at + 16]] for at in range(100, len(held_out) - 16, len(held_out) // 12)]
     plain = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
     ours = generate_with(first["verifier"], spec)
-    assert (spec in found["paste"]) == (found["recommendation"].startswith(first["verifier"]))
+    assert (spec in about_it["paste"]) == (about_it["recommendation"].startswith(first["verifier"]))
     torch.manual_seed(1)
     own = {**plain, "draft": pair.draft, "custom_generate": ours}
     same, other = (
         times_faster(pair.target, each, TOKENS, plain, own, 8)
         for each in ([list(root) for root in opened.roots(12, 12).contexts], prompts)
     )
-    about = f"{name}: choose {said['speedup']:.3f} ({said['speedup_low']:.3f} to {said['speedup_high']:.3f}), "
+    about = f"{name}: choose {said['speedup']:.3f} ({low:.3f} to {high:.3f}), "
     about += f"in the rounds of the choice {first['speedup']:.3f}, "
     about += "".join(f"stopwatch {timed:.3f} +- {timed * error:.3f}, " for timed, error in (same, other))
-    about += f"on the same and on other prompts; {found['seconds']} s, announced {found['announced']}"
+    about += f"on the same and on other prompts; {about_it['seconds']} s, announced {about_it['announced']}"
     print(about)
     for timed, error in (same, other):
-        assert said["speedup_low"] * exp(-2 * error) <= timed <= said["speedup_high"] * exp(2 * error), about
-        assert re.search("no speculation", found["recommendation"]) is None or timed < exp(2 * error), about
+        assert low * exp(-2 * error) <= timed <= high * exp(2 * error), about
+        assert re.search("no speculation", about_it["recommendation"]) is None or timed < exp(2 * error), about

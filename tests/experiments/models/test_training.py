@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 from dataclasses import replace
 from math import log2
 from pathlib import Path
@@ -180,7 +181,7 @@ def test_a_trained_pair_is_reused_and_never_overwritten(tmp_path: Path) -> None:
     weights = tmp_path / "pair" / "target" / "model.safetensors"
     before = weights.stat().st_mtime_ns
     assert make_pair(short(), tmp_path / "pair", CPU) == (record, True)
-    with pytest.raises(InvalidInput, match=r"holds a pair with seed 0, not 1; choose another --out, or remove it"):
+    with pytest.raises(InvalidInput, match=r"holds a pair with seed 0, not 1; choose another folder, or remove it"):
         make_pair(short(seed=1), tmp_path / "pair", CPU)
     with pytest.raises(InvalidInput, match="holds a pair with target steps 3, not 4"):
         make_pair(short(target_plan=Plan(steps=4, batch=2, window=8)), tmp_path / "pair", CPU)
@@ -238,7 +239,7 @@ def test_options_make_the_recipe() -> None:
     assert (halved.vocab_size, halved.seed, halved.target_plan.steps) == (16, 3, 250)
     timed = choose_recipe(corpus, "letters", None, 0, None, 10.0)
     assert (timed.target_plan.seconds, timed.draft_plan.seconds) == (8.0, pytest.approx(2.0, abs=1e-12))
-    with pytest.raises(InvalidInput, match="--steps and --seconds both say how long"):
+    with pytest.raises(InvalidInput, match="steps and seconds both say how long"):
         choose_recipe(corpus, "letters", None, 0, 10, 10.0)
     with pytest.raises(InvalidInput, match="unknown tokenizer 'words'"):
         choose_recipe(corpus, "words", None, 0, None, None)
@@ -273,14 +274,16 @@ def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -
     arguments = ("model", "train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
     first = draftproof(*arguments)
     assert first.code == 0, first.err
-    assert "bits per character on the last 150 characters, held out, rare symbols as one token" in first.out
-    assert [line.split()[0] for line in first.out.splitlines()[3:7]] == ["target", "draft", "n-gram", "n-gram"]
-    assert "sample of the target after" in first.out
+    assert "bits are those on the last 150 characters, held out, rare symbols as one token" in first.out
+    assert re.findall(r"│ (target|draft|n-grams of order \d)", first.out) == [
+        "target", "draft", "n-grams of order 3", "n-grams of order 1",
+    ]  # fmt: skip
+    assert "the target after" in first.out
     assert "target: 1 steps" in first.err
-    again = draftproof(*arguments, "--json", "-")
+    again = draftproof(*arguments, "--json")
     assert again.code == 0
-    assert again.json == json.loads((tmp_path / "pair" / "pair.json").read_text(encoding="utf-8"))
-    assert "was not trained again" in again.err
+    assert again.json["record"][0] == json.loads((tmp_path / "pair" / "pair.json").read_text(encoding="utf-8"))
+    assert "was not trained again" in again.json["notes"][2] + again.json["notes"][3]
     refused = draftproof(*arguments, "--seed", 1)
     assert refused.code == 2
     assert "holds a pair with seed 0, not 1" in refused.err

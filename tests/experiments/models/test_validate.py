@@ -20,7 +20,7 @@ from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
-from draftproof.experiments.models.validate.run import Validation, failures
+from draftproof.experiments.models.validate.run import Report, Validation
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
@@ -92,18 +92,17 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, contex
         if not row["lossless"]:
             assert row["max_deviation"] == pytest.approx(float(max(each.max_deviation for each in found)), rel=1e-12)
     assert [row["lossless"] for row in rows] == [False, True, True, True]
-    assert "| LOSSY" in views.markdown(rows, run.table_fields(rows))
-    assert views.markdown(rows, run.table_fields(rows)).count("| exact") == 3
+    shown = views.cells(rows, run.table_fields(rows)).records()
+    assert [row["law"] for row in shown] == ["LOSSY", "exact", "exact", "exact"]
 
 
-def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, contexts: Contexts) -> None:
+def test_a_lossy_cell_has_its_own_word(tiny_pair: Pair, contexts: Contexts) -> None:
     lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1])
     rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), contexts, Store(None))
     table = run.table_fields(rows)
     assert not table["failed"]  # it runs as its own law says
-    assert re.findall(r"\| (LOSSY|exact)", views.markdown(rows, table)) == ["LOSSY", "exact"]
+    assert re.findall(r"\| (LOSSY|exact)", views.cells(rows, table).markdown()) == ["LOSSY", "exact"]
     assert views.outcome(table, []) == "lossy, as is known: typical (1 cell); the other 1 as predicted"
-    assert [row.style for row in views.cell_table(rows, table).rows] == ["yellow", None]
 
 
 @pytest.mark.heavy
@@ -113,12 +112,12 @@ def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_n
     (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), run.contexts_of(validation), Store(None))
     assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
     table = run.table_fields([row])
-    assert "| LOSSY" in views.markdown([row], table)
+    assert views.cells([row], table).records()[0]["law"] == "LOSSY"
     sound = {"passed": True}
     same = {"tree_attention": sound, "caches": sound}
-    report = {"same": same, "table": {**table, "failed": []}, "rows": [row], "exact_checks": []}
-    assert failures({**report, "known_lossy": []})[0].startswith("typical is declared lossy (--lossy typical")
-    assert failures({**report, "known_lossy": ["typical"]}) == []
+    report = Report(validation, (), (), (), same, [row], {**table, "failed": []})
+    assert report.failures[0].startswith("typical is declared lossy (--lossy typical")
+    assert replace(report, known=["typical"]).failures == []
 
 
 def test_a_verdict_that_takes_too_long_is_that_of_floats(
@@ -207,7 +206,7 @@ def test_what_must_be_the_same_is(validation: Validation) -> None:
     assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
     assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
     assert found["greedy"] == {"tokens": 40, "runs": 12, "differ": [], "passed": True}
-    assert len(views.check_lines(found)) == 3
+    assert len(views.checks(found).rows) == 3
 
 
 def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +238,9 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     found = run.model_checks(validation)
     assert not found["greedy"]["passed"]
     assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
-    assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]
+    greedy = views.checks(found).records()[2]
+    assert greedy["verdict"] == "DIFFERENT"
+    assert greedy["differs"].startswith("naive (runs eager) (2, 1, 2) at token")
 
 
 @pytest.mark.heavy
@@ -291,8 +292,8 @@ def test_the_picture_and_the_page_hold_every_cell(validation: Validation, contex
     short = replace(validation, schemes=SHAPES[:1])
     rows = run.cell_rows(short, contexts, Store(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")
-    page = views.markdown(rows, run.table_fields(rows))
-    assert sum(f"`{name}`" in page for name in NAMES) == len(NAMES)
+    page = views.cells(rows, run.table_fields(rows)).markdown()
+    assert sum(f"| {name} " in page for name in NAMES) == len(NAMES)
 
 
 def test_a_replacement_of_nobody_is_refused() -> None:

@@ -59,7 +59,7 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
     validation = Validation(made, tuple(measured_verifiers([find_verifier("naive")], {})), schemes, Effort(blocks=40))
     rows = run.cell_rows(validation, run.contexts_of(validation), Store(None))
     assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
-    page = views.markdown(rows, run.table_fields(rows))
+    page = views.cells(rows, run.table_fields(rows)).markdown()
     assert ("top tokens" in page) == (vocab == 40)
 
 
