@@ -4,6 +4,7 @@ Early exit is the target's first layers with its own last norm and its own outpu
 with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -39,9 +40,9 @@ class DraftSpec:
 
 
 def parse_draft(text: str) -> DraftSpec | None:
-    """The draft that `KIND[:option=value,..]` describes; None for any other text, such as the path of a folder.
+    """The draft that `KIND[:option=value..]` describes; None for any other text, such as the path of a folder.
 
-    Raises `InvalidInput` for an unknown option, and for a value that is no number or out of range.
+    Between options stands `:` or `,`, in a world only `:`. Raises `InvalidInput` for an unknown option, and for a value that is no number or out of range.
     """
     kind, colon, rest = text.partition(":")
     if kind in HEADS:
@@ -49,9 +50,9 @@ def parse_draft(text: str) -> DraftSpec | None:
     if kind not in KINDS:
         return None
     usual = KINDS[kind]
-    way_out = f"write {kind}:" + ",".join(f"{name}={2 if value is None else value:g}" for name, value in usual.items())
+    way_out = f"write {kind}:" + ":".join(f"{name}={2 if value is None else value:g}" for name, value in usual.items())
     given: dict[str, int | float] = {}
-    for part in rest.split(",") if colon else ():
+    for part in re.split("[:,]", rest) if colon else ():
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in usual or name in given:
             raise InvalidInput(f"draft={text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")

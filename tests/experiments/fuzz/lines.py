@@ -71,9 +71,9 @@ MOST_WAITED = 6.0 * SECONDS
 MODEL_LINES = tuple(
     line.split()
     for line in """
-    train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
-    validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --sampling temperature=1
-    validate naive --pair rows.db --replace naive=ensemble --lossy naive --sampling top_k=3 --vectors torch --quick
+    model train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
+    model validate naive block --world models:target=nowhere,draft=nowhere,roots=2 --blocks 5 --L2 1 --sampling top_p=1
+    model validate naive --world models:rows.db --replace naive=ensemble --lossy naive --vectors torch --quick
     """.strip().splitlines()
 )
 OWN = """
