@@ -12,6 +12,8 @@ Lossless for all weights, with `r` computed for the weights that are used. Shape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import comb, prod
 from typing import Any, TypeAlias
@@ -74,33 +76,71 @@ def race_weights(target_mass: Vector, draft: Vector, key: tuple[Any, ...]) -> An
     return _weights(_floats(target_mass), _listed(_floats(draft), key), len(key) - 1)
 
 
+@dataclass(frozen=True)
+class SetNode:
+    """A node with children as the program sees it: a row of places, here its tokens."""
+
+    scored: Scored
+
+    @property
+    def score(self) -> Any:
+        """Its score."""
+        return self.scored.score
+
+    @property
+    def draft(self) -> Vector:
+        """The draft masses of the places."""
+        return self.scored.node.draft
+
+    def target_mass(self, share: Any) -> Vector:
+        """The target masses of the places, within a share of the layer."""
+        return self.score * self.scored.node.target / share
+
+    def due(self, token: int) -> Any:
+        """The target mass of a token."""
+        return self.score * self.scored.node.target[token]
+
+    def place(self, token: int) -> int:
+        """The place of a drafted token."""
+        return token
+
+    def mass(self, law: Vector, token: int) -> Any:
+        """`r` of a drafted token, given that of the places."""
+        return law[token]
+
+    def mean(self, law: Vector, share: Any, part: slice) -> Vector:
+        """A part of `m(c, .)`."""
+        return minimum(self.score * self.scored.node.target[part], law[part] * share)
+
+
 def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_weights) -> Step:
     """Steps 1 to 3 for the nodes of a layer that have children; solver: gives the weights of step 3."""
-    forks = [scored for scored in layer if scored.node.children]
+    return nodes_step([SetNode(scored) for scored in layer if scored.node.children], listing, MOST_TOGETHER, solver)
+
+
+def nodes_step(nodes: Sequence[SetNode], listing: Listing, most_together: int, solver: Solver = race_weights) -> Step:
+    """`set_step` for nodes of any kind; those with more combinations of sets than `most_together` race one by one."""
     default = solver is race_weights
-    together = len(forks) < 2 or _combined(forks, listing, _counted if default else _count) <= MOST_TOGETHER
-    groups = [forks] if together else [[scored] for scored in forks]
-    total = sum(scored.score for scored in forks)
+    counts = (
+        (_counted if default else _count)(node.draft, node.draft, (listing, len(node.scored.node.children)))
+        for node in nodes
+    )
+    together = len(nodes) < 2 or prod(counts) <= most_together
+    groups = [nodes] if together else [[node] for node in nodes]
+    total = sum(node.score for node in nodes)
     scores: dict[Context, Any] = {}
-    means: dict[Context, Vector] = {}
+    means: dict[Context, Callable[[slice], Vector]] = {}
     for group in groups:
-        share = sum(scored.score for scored in group) / total if len(groups) > 1 else 1
-        children = tuple(len(scored.node.children) for scored in group)
-        target_mass = joined([scored.score * scored.node.target / share for scored in group])
-        draft = joined([scored.node.draft for scored in group])
-        key = (listing, *children)
+        share = sum(node.score for node in group) / total if len(groups) > 1 else 1
+        target_mass, draft = joined([node.target_mass(share) for node in group]), joined([node.draft for node in group])
+        key = (listing, *(len(node.scored.node.children) for node in group))
         weights, law = _raced(target_mass, draft, key) if default else raced(target_mass, draft, key, solver)
-        kept = minimum(target_mass, law)
-        _score(scores, group, weights, kept, law, share)
-        size = len(group[0].node.target)
-        for place, scored in enumerate(group):
-            means[scored.node.context] = kept[place * size : (place + 1) * size] * share
-    return Step(scores, {context: row.__getitem__ for context, row in means.items()})
-
-
-def _combined(forks: Sequence[Scored], listing: Listing, count: Callable[..., int]) -> int:
-    """How many combinations of sets these nodes may draw."""
-    return prod(count(fork.node.draft, fork.node.draft, (listing, len(fork.node.children))) for fork in forks)
+        rows = law.reshape(len(group), -1)
+        _score(scores, group, weights.tolist(), rows, share)
+        means |= {
+            node.scored.node.context: partial(node.mean, row, share) for node, row in zip(group, rows, strict=True)
+        }
+    return Step(scores, means)
 
 
 def _count(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:
@@ -113,17 +153,20 @@ _counted = memoised(_count)
 
 
 def _score(
-    scores: dict[Context, Any], group: Sequence[Scored], weights: Any, kept: Vector, law: Vector, share: Any
+    scores: dict[Context, Any], group: Sequence[SetNode], weights: Sequence[Any], laws: Sequence[Vector], share: Any
 ) -> None:
     """Add the scores of the drafted pairs of a group."""
-    size = len(group[0].node.target)
-    pairs = [(place, token) for place, scored in enumerate(group) for token in scored.node.children]
-    weights = weights.tolist()
-    total = sum(weights[place][token] for place, token in pairs)
-    for place, token in pairs:
-        at, weight = place * size + token, weights[place][token]
-        if weight > 0 and kept[at] > 0:
-            scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
+    drafted = [
+        (node, law, token, int(row[node.place(token)]))
+        for node, law, row in zip(group, laws, weights, strict=True)
+        for token in node.scored.node.children
+    ]
+    total = sum(weight for *_, weight in drafted)
+    for node, law, token, weight in drafted:
+        due, mass = node.due(token) / share, node.mass(law, token)
+        if weight > 0 and due > 0 and mass > 0:
+            kept = due / mass if due < mass else mass * 0 + 1
+            scores[*node.scored.node.context, token] = portion(share * kept, weight, total)
 
 
 def raced(

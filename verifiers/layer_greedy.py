@@ -1,23 +1,36 @@
 """Layer transport for greedy trees: the most probable tokens of each node, and one drawn from the rest.
 
 New here; the sweep is that of `layer_transport`, the law of what a layer may draft next is listed by sets, see
-`verifiers._layer_sets`; over more than 64 tokens the sets are those of classes of tokens of like `p/q`, see
-`verifiers._greedy_classes`. The scheme is that of [hu2025towards].
+`verifiers._layer_sets`. The scheme is that of [hu2025towards].
+
+Over more than 64 tokens, those of like `p/q` share one weight:
+1. The `k - 1` most probable tokens of `q` are always drafted; each has a weight of its own. The last draft has the law
+   `q'`; its possible tokens are in `J` classes by `p/q'`.
+2. So a node drafts one of `J` sets, and weights and their law are those of sets, with classes in place of tokens:
+   `r(c, y) = q'(y) rho(class)` for the tokens of the last draft.
+
+Lossless whatever the classes, exact for rational rows. Shapes: `V` tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from draftproof.verifiers._greedy_classes import greedy_class_step
-from draftproof.verifiers._layer_sets import Solver, greedy_sets, race_weights, set_step
+import numpy as np
+
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.vectors import minimum, top_tokens
+from draftproof.verifiers._branch_groups import Group, race_classes
+from draftproof.verifiers._classes import Sorted, classes_of, number, numbers, spread
+from draftproof.verifiers._layer_sets import SetNode, Sets, Solver, greedy_sets, nodes_step, race_weights, set_step
 from draftproof.verifiers._layers import Scored, Step, sweep
 
 #: Vocabularies up to this size have a weight for every token.
 MOST_TOKENS = 64
+#: Classes of a node, and how many there are in an octave (a factor of two) of `p/q'`.
+CLASSES, AN_OCTAVE = 16, 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,85 @@ class LayerGreedy:
 
     def step(self, layer: Sequence[Scored]) -> Step:
         """The rule of the sweep."""
-        if len(layer[0].node.target) > MOST_TOKENS:
-            return greedy_class_step(layer)
-        return set_step(layer, greedy_sets, self.solver)
+        if len(layer[0].node.target) <= MOST_TOKENS:
+            return set_step(layer, greedy_sets, self.solver)
+        forks = [scored for scored in layer if scored.node.children]
+        most = max(len(scored.node.children) for scored in forks) - 1
+        return nodes_step([_by_classes(scored, most) for scored in forks], class_sets, CLASSES**2)
+
+
+def _by_classes(scored: Scored, most: int) -> ClassNode:
+    """Step 1. most: places for the most probable tokens."""
+    p, q, k = scored.node.target, scored.node.draft, len(scored.node.children)
+    top = top_tokens(q, k - 1)
+    rest = q * 1
+    for token in top:
+        rest[token] = rest[token] * 0
+    rest /= rest.sum()
+    (node,) = race_classes(p, [Group(rest, (0,))], CLASSES, AN_OCTAVE)
+    return ClassNode(scored, top, rest, node, most)
+
+
+def class_sets(row: Vector, k: int) -> Sets:
+    """The most probable tokens and one of the classes."""
+    top = tuple(range(CLASSES, CLASSES + k - 1))
+    return {(place, *top): mass for place, mass in enumerate(row[:CLASSES].tolist()) if mass > 0}
+
+
+@dataclass(frozen=True)
+class ClassNode(SetNode):
+    """A node whose places are its classes, then its most probable tokens.
+
+    top: these tokens. rest: `q'`, shape `(V,)`. node: the classes of the others. most: places for tokens.
+    """
+
+    top: tuple[int, ...]
+    rest: Vector
+    node: Sorted
+    most: int
+
+    @property
+    def score(self) -> Any:
+        """Its score."""
+        return number(self.scored.score)
+
+    @property
+    def draft(self) -> Vector:
+        """The draft masses of the places."""
+        return self._row(self.node.q, [])
+
+    def target_mass(self, share: Any) -> Vector:
+        """The target masses of the places, within a share of the layer."""
+        alone = [mass * self.score / share for mass in numbers(self.scored.node.target, self.top)]
+        return self._row(self.node.p * float(self.score / share), alone)
+
+    def _row(self, masses: Sequence[Any], alone: Sequence[Any]) -> Any:
+        filled = [*masses, *alone, *[masses[0] * 0] * (self.most - len(alone))]
+        return np.array(filled, dtype=self.node.q.dtype)
+
+    def due(self, token: int) -> Any:
+        """The target mass of a token."""
+        return number(self.scored.node.target[token]) * self.score
+
+    def place(self, token: int) -> int:
+        """The place of a drafted token."""
+        return CLASSES + self.top.index(token) if token in self.top else classes_of(self.node, [token])[0]
+
+    def mass(self, law: Vector, token: int) -> Any:
+        """`r` of a drafted token, given that of the places."""
+        place = self.place(token)
+        return law[place] if place >= CLASSES else self._rates(law)[place] * number(self.rest[token])
+
+    def mean(self, law: Vector, share: Any, part: slice) -> Vector:
+        """A part of `m(c, .)`."""
+        rest = self.rest[part]
+        found = rest * spread(self._rates(law), self.node, rest, part)
+        start = part.start or 0
+        for place, token in enumerate(self.top, start=CLASSES):
+            if start <= token < start + len(found):
+                found[token - start] = found[token - start] + law[place]
+        return minimum(self.score * self.scored.node.target[part], share * found)
+
+    def _rates(self, law: Vector) -> Any:
+        """`r/q'` by class."""
+        return law[:CLASSES] / (self.node.q + (self.node.q <= 0))

@@ -14,7 +14,6 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Greedy
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import (
-    _greedy_classes,
     _programs,
     _tournament,
     khisti,
@@ -55,7 +54,7 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
         classes, an_octave = coarse
         patch.setattr(scores_module, "FINE", classes)
         patch.setattr(scores_module, "AN_OCTAVE", an_octave)
-        patch.setattr(_greedy_classes, "CLASSES", classes)
+        patch.setattr(layer_greedy, "CLASSES", classes)
         patch.setattr(_tournament, "FINE", classes)
         patch.setattr(_tournament, "AN_OCTAVE", an_octave)
 
