@@ -5,16 +5,12 @@ from draftproof.lp_analysis.single_step.draft_sets import (
     DraftSets,
     iid_sets,
     meeting,
-    top_and_draw_sets,
-    without_replacement_sets,
 )
 from draftproof.lp_analysis.single_step.resolution import Rule, resolve
 from draftproof.lp_analysis.single_step.subsets import (
     iid_acceptance,
     single_step_optimum,
     subset_acceptance,
-    top_and_draw_acceptance,
-    without_replacement_acceptance,
 )
 from draftproof.lp_analysis.single_step.transport import transport_acceptance
 
@@ -28,9 +24,5 @@ __all__ = [
     "selection_law",
     "single_step_optimum",
     "subset_acceptance",
-    "top_and_draw_acceptance",
-    "top_and_draw_sets",
     "transport_acceptance",
-    "without_replacement_acceptance",
-    "without_replacement_sets",
 ]

@@ -2,9 +2,7 @@
 
 The cut is over sets `S` of tokens. For i.i.d. drafts `P(drafts meet S) = g(q(S))` with `g(x) = 1 - (1 - x)^k` concave.
 At the minimum, `g` may be replaced by its tangent: the minimiser holds exactly the tokens with `p/q` above the slope, a
-prefix of the tokens sorted by `p/q`. So one sort does it. Drafts without replacement have the same property
-[hu2025towards] (the probability that they meet `S` grows by less, per unit of `q`, the larger `S` is), and so do top
-tokens plus one draw.
+prefix of the tokens sorted by `p/q`. So one sort does it.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,12 +16,9 @@ from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import minimum, top_tokens
 
 #: Largest vocabulary of which all subsets are tried.
 ALL_SUBSETS = 20
-#: Most sums in the recursion without replacement.
-MOST_TERMS = 2_000_000
 
 
 def best_first(p: Vector, q: Vector) -> Any:
@@ -71,55 +66,6 @@ def subset_acceptance(p: Vector, meeting: Callable[[Iterable[int]], Any]) -> Any
         for size in range(len(p) + 1)
         for subset in combinations(tokens, size)
     )
-
-
-def without_replacement_acceptance(p: Vector, q: Vector, k: int) -> Any:
-    """The best acceptance rate with `k` drafts without replacement: the minimum over the prefixes by `p/q`.
-
-    The chance to miss a prefix is a sum over the ordered drafts outside it: `O(V^k)` terms. Raises `TooLarge`.
-    """
-    _check(p, q, k)
-    support = int((q > 0).sum())
-    if support**k > MOST_TERMS:
-        raise TooLarge(f"{support}^{k} ordered drafts; drafts without replacement are for at most {MOST_TERMS:,}")
-    if k >= support:
-        return sum((p[y] for y in range(len(p)) if q[y] > 0), start=p[0] * 0)
-    order = [int(y) for y in best_first(p, q)]
-    best = p.sum()
-    for size in range(1, len(order) + 1):
-        inside, outside = order[:size], [y for y in order[size:] if q[y] > 0]
-        left = sum((p[y] for y in order[size:]), start=p[0] * 0)
-        if any(q[y] > 0 for y in inside):
-            left = left + 1 - _all_outside(q, tuple(outside), k, q.sum())
-        best = min(best, left)
-    return best
-
-
-def _all_outside(q: Vector, outside: tuple[int, ...], k: int, left: Any) -> Any:
-    """The probability that `k` drafts without replacement all lie in `outside`; `left` is the mass not yet drafted."""
-    if k == 0:
-        return left * 0 + 1
-    total = left * 0
-    for i, token in enumerate(outside):
-        rest = outside[:i] + outside[i + 1 :]
-        if len(rest) >= k - 1:
-            total = total + q[token] / left * _all_outside(q, rest, k - 1, left - q[token])
-    return total
-
-
-def top_and_draw_acceptance(p: Vector, q: Vector, k: int) -> Any:
-    """The best acceptance rate with the `k - 1` most probable tokens and one draw from the rest.
-
-    Top tokens are always drafted, so all their target mass is accepted; of the others one is drawn from the
-    renormalised rest, of which `min(p, q_rest)` is accepted.
-    """
-    _check(p, q, k)
-    top = list(top_tokens(q, min(k, int((q > 0).sum())) - 1))
-    rest = q * 1
-    rest[top] = rest[top] * 0
-    kept = minimum(p, rest / rest.sum())
-    kept[top] = p[top]
-    return kept.sum()
 
 
 def _check(p: Vector, q: Vector, k: int) -> None:

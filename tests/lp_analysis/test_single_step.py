@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import fmpq
 
 from draftproof.lp_analysis import single_step_optimum
 from draftproof.lp_analysis.single_step import (
@@ -14,11 +13,7 @@ from draftproof.lp_analysis.single_step import (
     resolve,
     selection_law,
     subset_acceptance,
-    top_and_draw_acceptance,
-    top_and_draw_sets,
     transport_acceptance,
-    without_replacement_acceptance,
-    without_replacement_sets,
 )
 from draftproof.lp_analysis.single_step.resolution import Rule
 from draftproof.simulator.arithmetic import RATIONAL, as_python
@@ -26,11 +21,6 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.vectors import minimum
 
-KINDS = {
-    "iid": (iid_acceptance, iid_sets),
-    "without_replacement": (without_replacement_acceptance, without_replacement_sets),
-    "top_and_draw": (top_and_draw_acceptance, top_and_draw_sets),
-}
 CASES = [(family, V, k) for family in FAMILIES for V, k in ((2, 2), (4, 1), (4, 3), (6, 2))]
 
 
@@ -39,25 +29,21 @@ def rows(family, V, seed=0):
     return instance.target.tables[0][0], instance.draft.tables[0][0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("family", "V", "k"), CASES)
-def test_the_form_is_the_minimum_over_all_subsets_exactly(kind, family, V, k):
-    form, draft_sets = KINDS[kind]
+def test_the_form_is_the_minimum_over_all_subsets_exactly(family, V, k):
     for seed in range(3):
         p, q = rows(family, V, seed)
-        sets = draft_sets(q, k)
+        sets = iid_sets(q, k)
         assert sum(mass for _, mass in sets) == 1
-        assert form(p, q, k) == subset_acceptance(p, meeting(sets))
+        assert iid_acceptance(p, q, k) == subset_acceptance(p, meeting(sets))
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("family", "V", "k"), CASES)
-def test_the_form_is_the_transport_program(kind, family, V, k):
-    form, draft_sets = KINDS[kind]
+def test_the_form_is_the_transport_program(family, V, k):
     p, q = rows(family, V)
-    sets = [(drafts, mass) for drafts, mass in draft_sets(q, k) if mass != 0]
-    assert transport_acceptance(p, sets) == pytest.approx(float(as_python(form(p, q, k))), abs=1e-9, rel=0)
+    sets = [(drafts, mass) for drafts, mass in iid_sets(q, k) if mass != 0]
+    assert transport_acceptance(p, sets) == pytest.approx(float(as_python(iid_acceptance(p, q, k))), abs=1e-9, rel=0)
 
 
 @pytest.mark.parametrize(("family", "V", "k"), CASES)
@@ -101,8 +87,6 @@ def test_a_value_by_hand():
     p, q = RATIONAL.vector(["3/4", "1/4"]), RATIONAL.vector(["1/4", "3/4"])
     assert iid_acceptance(p, q, 2) == RATIONAL.number("11/16")  # S = {0}: 1/4 + 1 - (3/4)^2
     assert single_step_optimum(p, q, 2) == Fraction(27, 16)
-    assert without_replacement_acceptance(p, q, 2) == 1
-    assert top_and_draw_acceptance(p, q, 2) == 1
 
 
 def test_floats_follow_the_exact_form():
@@ -126,21 +110,7 @@ def test_bad_input_is_named():
         iid_acceptance(p, q[:2], 2)
     with pytest.raises(InvalidInput, match="one arithmetic"):
         iid_acceptance(p, q.astype(float), 2)
-    with pytest.raises(TooLarge, match="ordered drafts"):
-        without_replacement_acceptance(np.full(2000, 1 / 2000), np.full(2000, 1 / 2000), 3)
     with pytest.raises(TooLarge, match="draft sets"):
         iid_sets(np.full(500, 1 / 500), 4)
     with pytest.raises(TooLarge, match="subsets"):
         subset_acceptance(np.full(30, 1 / 30), lambda some: 0.0)
-
-
-def test_tokens_that_are_never_drafted_cost_nothing():
-    """What is drafted without replacement comes from the support: three tokens among thousands are few."""
-    size = 3_000
-    p = RATIONAL.vector([Fraction(1, size)] * size)
-    q = RATIONAL.vector([Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)] + [0] * (size - 3))
-    assert as_python(without_replacement_acceptance(p, q, 3)) == Fraction(3, size)
-    assert as_python(without_replacement_acceptance(p, q, 4)) == Fraction(3, size)
-    small = without_replacement_acceptance(p[:3] * fmpq(size, 3), q[:3], 2)
-    few = without_replacement_acceptance(RATIONAL.vector([*[Fraction(1, 3)] * 3, 0, 0]), q[:5], 2)
-    assert small == few
