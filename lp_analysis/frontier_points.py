@@ -24,10 +24,10 @@ from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.problem import BoundProblem, assert_size
 from draftproof.lp_analysis.solve import POLISHED, mixtures_of, rounded
 from draftproof.lp_analysis.solvers.biased import BiasedColumns, generate_biased
-from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
 from draftproof.lp_analysis.solvers.columns import likely_orders
 from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, in_stages, stopped
+from draftproof.lp_analysis.solvers.programs import BiasedProgram
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge

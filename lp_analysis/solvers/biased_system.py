@@ -1,4 +1,4 @@
-"""The normal equations of the linear program of `biased_rows`, factorised along the tree.
+"""The normal equations of the linear program of `rows`, factorised along the tree.
 
 The equation of a constraint `continued` joins the unknowns of siblings; with its multiplier `y` as one more unknown a
 node meets its parent only (by `pi` and `y`), the price of bias, and the cells of its trunk. So nodes are eliminated
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from draftproof.lp_analysis.solvers.biased_rows import BiasedConstraints, BiasedRows, BiasedUnknowns
+from draftproof.lp_analysis.solvers.rows import BiasedConstraints, BiasedRows, BiasedUnknowns
 from draftproof.lp_analysis.solvers.tree_system import cholesky, laplacian
 
 

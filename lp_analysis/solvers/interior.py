@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for the price program with levels (`level_rows`).
+"""A primal-dual interior-point method for the price program with levels (`rows`).
 
 Every pair of slack and multiplier is driven to `mu * omega` with its own weight `omega`: the geometric mean of the
 natural mass of the pair (`q(x) w_j` for the transport, `q(c)` and reaches for nodes) and of the average one. Equal
@@ -18,11 +18,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, from_leaves, hit_probability, reach
-from draftproof.lp_analysis.prices import end_prices, price_bound, trimmed
+from draftproof.lp_analysis.nodes import NodeValues
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
-from draftproof.lp_analysis.solvers.tree_system import TreeSystem
 
 #: Share of the way to the boundary that a step may go.
 DAMPING = 0.99
@@ -167,71 +164,6 @@ class InteriorPoint(ABC):
         ds = self.rows.apply(dx)
         dm = each(lambda v, w, d: v - w * d, scaled, self.system.weights, ds)
         return dx, ds, dm
-
-
-class LevelProgram(InteriorPoint):
-    """The price program with levels for one instance and one set of knots.
-
-    problem: in float64, every entry positive. knots: shape `(T, M + 1)`, increasing from 0 to 1.
-    """
-
-    rows: LevelRows
-
-    def __init__(self, problem: BoundProblem, knots: Any) -> None:
-        self.problem = problem
-        widths = np.diff(knots, axis=1)
-        self.rows = LevelRows(problem, cell_slopes(problem, knots))
-        self.system = TreeSystem(self.rows)
-        self.cost = Unknowns(
-            np.concatenate([problem.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
-            np.zeros(self.rows.n),
-            problem.iid.masses[-1].reshape(self.rows.T, -1),
-            problem.iid.groups[:, None] * widths,
-        )
-
-    def start(self) -> State:
-        """A strictly feasible start: half the reach of the law `q`, the independent transport, loose prices."""
-        rows, L, target, masses = self.rows, self.rows.L, self.problem.target, self.problem.iid.masses
-        held = half_reach(self.problem)
-        i = np.concatenate(held[1:])
-        ii = np.concatenate([children(held[d], target[d]) for d in range(L)]) - i
-        iii = np.concatenate(masses[1:]) - i
-        cells = self.problem.iid.shares[:, :, None] * self.cost.b[:, None, :]
-        natural = Constraints(i, ii + i, iii + i, cells)
-        omega = between(natural)
-        pi = np.concatenate([np.full(rows.V**d, 0.5 * d) for d in range(1, L + 1)])
-        t = np.concatenate([np.full(rows.V**d, 1.5 * (L - d + 1)) for d in range(1, L + 1)])
-        b = np.zeros((rows.T, rows.M))
-        a = rows.slopes.max() * 0.5 * L + 1 + np.minimum(0.3 * (omega.cells / cells).max(2), 50.0)
-        x = Unknowns(t, pi, a, b)
-        left = rows.apply(x)
-        return State(x, left._replace(i=left.i - 1), Constraints(i, ii, iii, cells), omega)
-
-    def read(self, state: State, truth: BoundProblem) -> Reading:
-        """The law of the transport, and the prices."""
-        rows = self.rows
-        law = np.maximum(rows.law(state.multiplier.cells), 0)
-        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), truth.target)
-        lower = float(efficiency(reach(from_leaves(law, rows.V, rows.L), truth.target)))
-        upper = float(price_bound(prices, truth))
-        return Reading(lower, law, upper, prices, 1 + self.objective(state.x), end_prices(prices, truth))
-
-
-def cell_slopes(problem: BoundProblem, knots: Any) -> Any:
-    """The slopes of the interpolated `g`, shape `(T, M)`."""
-    return np.diff(hit_probability(knots, problem.iid.scheme.K), axis=1) / np.diff(knots, axis=1)
-
-
-def half_reach(problem: BoundProblem) -> NodeValues:
-    """The reach of the law `q`, cut down further at every depth, so that it is inside its bounds."""
-    reached = reach(problem.iid.masses, problem.target)
-    return [values * (1 - 0.5 * d / problem.depth) for d, values in enumerate(reached)]
-
-
-def between(natural: Any) -> Any:
-    """The weights of pairs, given their natural masses."""
-    mean = np.concatenate([part.ravel() for part in natural]).mean()
-    return each(lambda mass: np.sqrt(mean * mass), natural)
 
 
 def dot(first: Any, second: Any) -> float:

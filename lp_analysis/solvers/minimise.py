@@ -17,8 +17,9 @@ from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import NodeValues, efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.interior import InteriorPoint, LevelProgram, State
+from draftproof.lp_analysis.solvers.interior import InteriorPoint, State
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
+from draftproof.lp_analysis.solvers.programs import LevelProgram
 
 #: Called with the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]

@@ -1,8 +1,8 @@
-"""The normal equations of the linear program of `level_rows`, factorised along the tree.
+"""The normal equations of the linear program of `rows`, factorised along the tree.
 
 The normal matrix `A' W A` couples each node with its parent only, and with the unknowns `b` of its trunk's cells (the
 linear pieces of `g`): the unknowns of one node are eliminated after those of its children, all nodes of a depth at
-once. What is left is dense and small: `b` of each trunk, then the nodes of the trunks. Notation as in `level_rows`.
+once. What is left is dense and small: `b` of each trunk, then the nodes of the trunks. Notation as in `rows`.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
+from draftproof.lp_analysis.solvers.rows import Constraints, LevelRows, Unknowns
 
 
 @dataclass

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.interior import InteriorPoint, LevelProgram
+from draftproof.lp_analysis.solvers.interior import InteriorPoint
 from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import Search, in_stages
+from draftproof.lp_analysis.solvers.programs import LevelProgram
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 

@@ -14,9 +14,9 @@ from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.orders import selection_law
 from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
-from draftproof.lp_analysis.solvers.interior import LevelProgram, each
+from draftproof.lp_analysis.solvers.interior import each
 from draftproof.lp_analysis.solvers.levels import first_knots
+from draftproof.lp_analysis.solvers.programs import BiasedProgram, LevelProgram
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge

@@ -6,8 +6,8 @@ import pytest
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
-from draftproof.lp_analysis.solvers.interior import LevelProgram
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
+from draftproof.lp_analysis.solvers.programs import LevelProgram
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 
