@@ -118,10 +118,6 @@ _READING = tuple(f"__{name}__" for name in (
 ))  # fmt: skip
 
 
-def _itself(self: Any, *_: Any) -> Any:
-    return self
-
-
 def _reading(name: str) -> Callable[..., Any]:
     def method(self: Any, *arguments: Any) -> Any:
         frame: Any = sys._getframe(1)
@@ -154,7 +150,7 @@ _Added: Any = type(
     "Added",
     (),
     {
-        **dict.fromkeys(_ADDING, _itself),
+        **dict.fromkeys(_ADDING, lambda self, *_: self),
         **{name: _reading(name) for name in _READING},
         "__init__": _make,
         "__getattr__": _method,

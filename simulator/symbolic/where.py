@@ -92,9 +92,10 @@ def refusal(what: str, way_out: str = "") -> InvalidVerifier:
 def text_of(text: str, what: str) -> str:
     """The text of a symbol for messages of draftproof; one that audited code makes is refused: it may decide by it."""
     frame: Any = sys._getframe(1)
-    while frame is not None and (
-        frame.f_code.co_filename.startswith(_SYMBOLIC) or not _known(frame.f_code.co_filename)
-    ):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_SYMBOLIC) and (in_simulator(file) or is_audited(file)):
+            break
         frame = frame.f_back
     if frame is None or in_simulator(frame.f_code.co_filename):
         return text
@@ -104,10 +105,6 @@ def text_of(text: str, what: str) -> str:
 def type_refused() -> InvalidVerifier:
     """The error for audited code that asks for the type of a random number."""
     return refusal("code asks for the type of a random number", f"leave the question out, or {SAMPLE}")
-
-
-def _known(filename: str) -> bool:
-    return in_simulator(filename) or is_audited(filename)
 
 
 def refused_operation(operation: str) -> InvalidVerifier:

@@ -9,13 +9,12 @@ from draftproof.simulator.audit.interfaces.chain import CHAIN
 from draftproof.simulator.audit.interfaces.coins import COINS
 from draftproof.simulator.audit.interfaces.eagle import EAGLE
 from draftproof.simulator.audit.interfaces.loop import LOOP
-from draftproof.simulator.audit.interfaces.paths import PATHS
 from draftproof.simulator.audit.interfaces.posterior import POSTERIOR
 from draftproof.simulator.audit.interfaces.sglang import SGLANG, SGLANG_CHAIN
 from draftproof.simulator.audit.interfaces.step import STEP, SelfDrafted
 from draftproof.simulator.audit.interfaces.tensorrt_llm import TENSORRT_LLM
 from draftproof.simulator.audit.interfaces.transformers import TRANSFORMERS
-from draftproof.simulator.audit.interfaces.tree import TREE
+from draftproof.simulator.audit.interfaces.tree import PATHS, TREE
 from draftproof.simulator.audit.interfaces.vllm import VLLM
 from draftproof.simulator.audit.interfaces.vllm_v2 import VLLM_V2
 from draftproof.simulator.errors import InvalidInput

@@ -20,7 +20,6 @@ from draftproof.simulator.audit.interfaces._call import (
     random_argument,
     read_requests,
 )
-from draftproof.simulator.protocol import Verdict
 
 
 def _targets(call: Call) -> Any:
@@ -51,16 +50,16 @@ ARGUMENTS: dict[str, Maker] = {
 }
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
-    return read_requests(call, list(result) if isinstance(result, tuple) else result, wants)  # never a pair
-
-
 COINS = Interface(
     name="coins",
     arguments=ARGUMENTS,
     by_name=True,
     usual=lambda name: name if name in ARGUMENTS else kind_of(name) or name,
-    read=_read,
+    read=lambda call, result, wants: read_requests(
+        call,
+        list(result) if isinstance(result, tuple) else result,
+        wants,  # never a pair
+    ),
     returns="the output tokens of each request, shape (B, longest + 1), -1 where there is none",
     without_drafts=True,
     batches=True,

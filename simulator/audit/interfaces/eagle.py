@@ -39,18 +39,6 @@ def _depth(call: Call) -> int:
     return max(map(len, _paths(call)))
 
 
-def _logits(call: Call) -> Any:
-    return call.logits.array([rows_on(call.root, path, "target", _depth(call)) for path in _paths(call)])
-
-
-def _candidates(call: Call) -> Any:
-    return call.rows.integers([padded_to(_depth(call) + 1, [0, *path], PLACEHOLDER) for path in _paths(call)])
-
-
-def _tree_candidates(call: Call) -> Any:
-    return call.rows.integers([[0, *(node.context[-1] for node in nodes_of(call.root)[1:])]])
-
-
 def _cart_candidates_prob(call: Call) -> Any:
     rows = [[1, *map(_probability, _steps(call, path))] for path in _paths(call)]
     return call.probabilities.array([padded_to(_depth(call) + 1, row, 0) for row in rows])
@@ -64,10 +52,6 @@ def _b_indices(call: Call) -> list[list[list[int]]]:
 
     rows = [[[], *map(earlier, _steps(call, path))] for path in _paths(call)]
     return [padded_to(_depth(call) + 1, row, []) for row in rows]
-
-
-def _op(call: Call) -> list[Any]:
-    return [call.probabilities.array([node.draft for node in level]) for level in _levels(call)]
 
 
 def _p_indices(call: Call) -> list[list[int]]:
@@ -105,13 +89,19 @@ def _probability(step: Step) -> Any:
 EAGLE = Interface(
     name="eagle",
     arguments={
-        "logits": _logits,
-        "candidates": _candidates,
+        "logits": lambda call: call.logits.array(
+            [rows_on(call.root, path, "target", _depth(call)) for path in _paths(call)]
+        ),
+        "candidates": lambda call: call.rows.integers(
+            [padded_to(_depth(call) + 1, [0, *path], PLACEHOLDER) for path in _paths(call)]
+        ),
         "logits_processor": lambda call: unchanged,
         "cart_candidates_prob": _cart_candidates_prob,
-        "op": _op,
+        "op": lambda call: [call.probabilities.array([node.draft for node in level]) for level in _levels(call)],
         "p_indices": _p_indices,
-        "tree_candidates": _tree_candidates,
+        "tree_candidates": lambda call: call.rows.integers(
+            [[0, *(node.context[-1] for node in nodes_of(call.root)[1:])]]
+        ),
         "b_indices": _b_indices,
     },
     by_name=True,

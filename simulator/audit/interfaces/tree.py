@@ -1,8 +1,20 @@
-"""The tree interface: FUNCTION takes the root of the draft tree."""
+"""The interfaces of whole trees: FUNCTION takes the root of the draft tree, or the drafted paths.
+
+For paths, `p` and `q` come in dictionaries keyed by prefix.
+"""
 
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, pair, tokens
+from draftproof.simulator.audit.interfaces._call import (
+    Call,
+    Interface,
+    integer,
+    nodes_of,
+    pair,
+    paths_of,
+    read_block,
+    tokens,
+)
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.user_code import NodeView
 
@@ -34,6 +46,20 @@ TREE = Interface(
     read=_read,
     takes="(root): the root node with context, target, draft, children, laws, child(token)",
     returns="(accepted tokens, correction token) or a Verdict",
+    without_drafts=True,
+    multi_path=True,
+)
+
+PATHS = Interface(
+    name="paths",
+    arguments={
+        "paths": lambda call: paths_of(call.root),
+        "p": lambda call: {node.context: call.rows.array(node.target) for node in nodes_of(call.root)},
+        "q": lambda call: {node.context: call.rows.array(node.draft) for node in nodes_of(call.root) if node.children},
+    },
+    read=lambda call, result, wants: [read_block(result, paths_of(call.root)[0], wants)],
+    takes="(paths, p, q): list of token tuples, dictionaries from prefix tuple to row",
+    returns="(accepted tokens, correction token), or the whole output as a list",
     without_drafts=True,
     multi_path=True,
 )

@@ -16,7 +16,6 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     boxed,
-    dispatched,
     note_float_types,
     objects,
     plain,
@@ -153,10 +152,6 @@ def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
     return function(*(_stripped(name, argument) for argument in arguments), **options)
 
 
-def _ufunc(self: Symbol, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-    return dispatched(ufunc, method, inputs, out, options)
-
-
 def _function(self: SymbolicArray | Symbol, function: Any, types: Any, arguments: Any, options: Any) -> Any:
     return applied(function.__name__, function, arguments, options)
 
@@ -197,7 +192,11 @@ def _as_array(self: Symbol, name: str) -> Any:
 def register() -> None:
     """Register these functions with `Symbol` and `SymbolicArray`, which are defined in lower layers."""
     registered: dict[type, dict[str, Any]] = {
-        Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function, "__getattr__": _as_array},
+        Symbol: {
+            "__array_ufunc__": SymbolicArray.__array_ufunc__,
+            "__array_function__": _function,
+            "__getattr__": _as_array,
+        },
         SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place, "partition": _partition_in_place}
         | {n: _method(n) for n in _METHODS},
     }

@@ -78,10 +78,6 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
     return total / (objects(a).size / max(objects(total).size, 1))
 
 
-def _span(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _extreme("maximum")(a, axis, out, keepdims) - _extreme("minimum")(a, axis, out, keepdims)
-
-
 def _running(name: str, drop: Any = None) -> Any:
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         _plain_only(dtype, out)
@@ -217,7 +213,7 @@ RULES: dict[str, Any] = {
     "nanprod": _reduction("multiply", drop=1.0),
     "nancumsum": _running("add", drop=0.0),
     "nancumprod": _running("multiply", drop=1.0),
-    "ptp": _span,
+    "ptp": lambda *given, **options: _extreme("maximum")(*given, **options) - _extreme("minimum")(*given, **options),
     "searchsorted": _searchsorted,
     "digitize": _digitize,
     "where": _where,

@@ -340,6 +340,17 @@ def current() -> Session | None:
     return stack[-1] if stack else None
 
 
+def refused_in_calls(original: Callable[..., Any], what: str, way_out: str = "") -> Callable[..., Any]:
+    """The function, which is refused in a call."""
+
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is not None:
+            raise refusal(what, way_out)
+        return original(*arguments, **options)
+
+    return function
+
+
 def followed() -> bool:
     """Whether a call is running whose random numbers are symbols."""
     session = current()

@@ -56,7 +56,7 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
             lookup = functools.partial(_static, holder)
             function = lookup(method) if dot else holder
     if function is None or not (callable(function) or isinstance(function, (staticmethod, classmethod))):
-        raise InvalidInput(_unknown(file, name))
+        raise InvalidInput(f"{file} has no function {name!r}")
     return _finished(name, function, lookup, own, notes, bool(dot))
 
 
@@ -138,10 +138,6 @@ def _static(holder: Any, name: str) -> Any:
         return inspect.getattr_static(holder, name)
     except AttributeError:
         return None
-
-
-def _unknown(file: Path, name: str) -> str:
-    return f"{file} has no function {name!r}"
 
 
 def _first_line(error: BaseException) -> str:

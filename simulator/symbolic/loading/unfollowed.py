@@ -7,11 +7,11 @@ import functools
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from draftproof.simulator.symbolic.decide.session import current
-from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed, refusal
+from draftproof.simulator.symbolic.decide.session import refused_in_calls
+from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed
 
 #: Packages that compile what they run, and their names for people.
 LIBRARIES = {"jax": "JAX", "jaxlib": "JAX", "numba": "numba"}
@@ -71,13 +71,5 @@ def replacements(modules: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
             continue
         holder = getattr(sys.modules[module], kind) if kind else sys.modules[module]
         for name in names:
-            yield holder, name, _refused(getattr(holder, name), library)
-
-
-def _refused(original: Callable[..., Any], library: str) -> Callable[..., Any]:
-    def function(*arguments: Any, **options: Any) -> Any:
-        if current() is None:
-            return original(*arguments, **options)
-        raise refusal(f"a random number of {library} is not followed", SAMPLE)
-
-    return function
+            what = f"a random number of {library} is not followed"
+            yield holder, name, refused_in_calls(getattr(holder, name), what, SAMPLE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,84 +33,6 @@ identity = id
 PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
-class Element:
-    """The part of `Symbol` that numpy asks elements of an object array for."""
-
-    __slots__ = ()
-
-    def divided_by_zero(self: Any, zero: Any) -> float:
-        """Itself divided by 0: infinite if it is or was an element of an array; else raises `ZeroDivisionError`."""
-        if not isinstance(zero, np.generic) and self.variable.index not in self.variable.region.in_arrays:
-            raise ZeroDivisionError("float division by zero")
-        return math.inf if (self > 0) == (math.copysign(1, zero) > 0) else -math.inf
-
-    def sqrt(self: Any) -> Any:
-        """Square root."""
-        return self.raised(fmpq(1, 2))
-
-    def log1p(self: Any) -> Any:
-        """`log(1 + self)`."""
-        return self.shift(ONE).log()
-
-    def expm1(self: Any) -> Any:
-        """`exp(self) - 1`."""
-        return self.exp() - 1
-
-    def log2(self: Any) -> Any:
-        """Logarithm to base 2."""
-        return self.log() / math.log(2)
-
-    def rint(self: Any) -> float:
-        """The nearest whole number, as a float."""
-        return float(round(self))
-
-    def stands_for(self: Any) -> type:
-        """The type of the real number, for libraries that ask."""
-        return float
-
-    def variables(self: Any) -> Any:
-        """All variables that it depends on."""
-        if hasattr(self, "members"):
-            return [v for member in self.members if isinstance(member, Element) for v in member.variables()]
-        return [v for v, _, _ in getattr(self, "form", self).terms]
-
-    def as_python_float(self: Any) -> Any:
-        """Itself, from now on a Python float and not an element of an array."""
-        self.variable.region.in_arrays.discard(self.variable.index)
-        return self
-
-    def as_array_element(self: Any) -> Any:
-        """Itself, from now on an element of an array."""
-        self.variable.region.in_arrays.add(self.variable.index)
-        return self
-
-    def conjugate(self: Any) -> Any:
-        """Itself."""
-        return self
-
-    def is_integer(self: Any) -> bool:
-        """Whether it is a whole number, which a continuous variable almost never is."""
-        return bool(self == math.floor(self))
-
-    def minimum(self: Any, other: Any) -> Any:
-        """The smaller of two numbers, undecided."""
-        return self.variable.region.extreme("min", (self, other))
-
-    def maximum(self: Any, other: Any) -> Any:
-        """The larger of two numbers, undecided."""
-        return self.variable.region.extreme("max", (self, other))
-
-    @property
-    def __array_struct__(self: Any) -> Any:
-        """Refuses arrays of objects that numpy makes within an operation, as those do not compare as floats do."""
-        if called_from_simulator() or method_called(2) == "searchsorted":  # which only asks what is smaller
-            raise AttributeError("__array_struct__")
-        raise refusal(
-            "a random number or a list of them becomes an array within an operation, which cannot be followed",
-            "make an array of it first: numpy.array(...)",
-        )
-
-
 class Variable:
     """One random number of the generator, as one piece of code fetched it.
 
@@ -124,7 +47,7 @@ class Variable:
         self.fetch = fetch
 
 
-class Symbol(Element):
+class Symbol:
     """Base of all random numbers. `rank` orders the classes: of two, the one of higher rank combines them."""
 
     __slots__ = ()
@@ -144,43 +67,100 @@ class Symbol(Element):
             raise type_refused()
         return self.stands_for()
 
-    # Implemented by subclasses; constants are finite `fmpq`.
     @property
     def variable(self) -> Variable:
         """Any of the variables that it depends on."""
         raise NotImplementedError
 
-    def shift(self, c: fmpq) -> Symbol:
-        """`self + c`."""
-        raise NotImplementedError
+    # Implemented by subclasses; constants are finite `fmpq`.
+    #: `self + c`.
+    shift: Callable[[fmpq], Symbol]
+    #: `self * c`, c not 0.
+    scale: Callable[[fmpq], Symbol]
+    #: `self ** exponent`, exponent not 0.
+    raised: Callable[[fmpq], Any]
+    #: The natural logarithm and the exponential.
+    log: Callable[[], Any]
+    exp: Callable[[], Any]
+    #: Sum and product with a symbol of no higher rank.
+    plus: Callable[[Symbol], Any]
+    times: Callable[[Symbol], Any]
+    #: The same number under the number of another fetch; with new variables for None.
+    fetched: Callable[[int | None], Symbol]
 
-    def scale(self, c: fmpq) -> Symbol:
-        """`self * c`, c not 0."""
-        raise NotImplementedError
+    # What numpy asks elements of an object array for.
+    def divided_by_zero(self, zero: Any) -> float:
+        """Itself divided by 0: infinite if it is or was an element of an array; else raises `ZeroDivisionError`."""
+        if not isinstance(zero, np.generic) and self.variable.index not in self.variable.region.in_arrays:
+            raise ZeroDivisionError("float division by zero")
+        return math.inf if (self > 0) == (math.copysign(1, zero) > 0) else -math.inf
 
-    def raised(self, exponent: fmpq) -> Any:
-        """`self ** exponent`, exponent not 0."""
-        raise NotImplementedError
+    def sqrt(self) -> Any:
+        """Square root."""
+        return self.raised(fmpq(1, 2))
 
-    def log(self) -> Any:
-        """Natural logarithm."""
-        raise NotImplementedError
+    def log1p(self) -> Any:
+        """`log(1 + self)`."""
+        return self.shift(ONE).log()
 
-    def exp(self) -> Any:
-        """Exponential."""
-        raise NotImplementedError
+    def expm1(self) -> Any:
+        """`exp(self) - 1`."""
+        return self.exp() - 1
 
-    def plus(self, other: Symbol) -> Any:
-        """Sum with a symbol of no higher rank."""
-        raise NotImplementedError
+    def log2(self) -> Any:
+        """Logarithm to base 2."""
+        return self.log() / math.log(2)
 
-    def times(self, other: Symbol) -> Any:
-        """Product with a symbol of no higher rank."""
-        raise NotImplementedError
+    def rint(self) -> float:
+        """The nearest whole number, as a float."""
+        return float(round(self))
 
-    def fetched(self, fetch: int | None) -> Symbol:
-        """The same number under the number of another fetch; with new variables for None."""
-        raise NotImplementedError
+    def stands_for(self) -> type:
+        """The type of the real number, for libraries that ask."""
+        return float
+
+    def variables(self) -> Any:
+        """All variables that it depends on."""
+        if hasattr(self, "members"):
+            return [v for member in self.members if isinstance(member, Symbol) for v in member.variables()]
+        form: Any = getattr(self, "form", self)
+        return [v for v, _, _ in form.terms]
+
+    def as_python_float(self) -> Any:
+        """Itself, from now on a Python float and not an element of an array."""
+        self.variable.region.in_arrays.discard(self.variable.index)
+        return self
+
+    def as_array_element(self) -> Any:
+        """Itself, from now on an element of an array."""
+        self.variable.region.in_arrays.add(self.variable.index)
+        return self
+
+    def conjugate(self) -> Any:
+        """Itself."""
+        return self
+
+    def is_integer(self) -> bool:
+        """Whether it is a whole number, which a continuous variable almost never is."""
+        return bool(self == math.floor(self))
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller of two numbers, undecided."""
+        return self.variable.region.extreme("min", (self, other))
+
+    def maximum(self, other: Any) -> Any:
+        """The larger of two numbers, undecided."""
+        return self.variable.region.extreme("max", (self, other))
+
+    @property
+    def __array_struct__(self) -> Any:
+        """Refuses arrays of objects that numpy makes within an operation, as those do not compare as floats do."""
+        if called_from_simulator() or method_called(2) == "searchsorted":  # which only asks what is smaller
+            raise AttributeError("__array_struct__")
+        raise refusal(
+            "a random number or a list of them becomes an array within an operation, which cannot be followed",
+            "make an array of it first: numpy.array(...)",
+        )
 
     # Arithmetic.
     def __add__(self, other: Any) -> Any:

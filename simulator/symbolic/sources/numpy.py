@@ -53,10 +53,6 @@ def _random(s: Session, g: Stream, size: Any = None, dtype: Any = np.float64, ou
     return numbers.astype(dtype) if s.real and np.shape(numbers) else numbers
 
 
-def _rand(s: Session, g: Stream, *shape: int) -> Any:
-    return _random(s, g, shape or None)
-
-
 def _uniform(s: Session, g: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     u = _filled(_shape(size, low, high), lambda: s.uniform(g, "numpy uniform"))
     return u * (np.asarray(high) - np.asarray(low)) + low
@@ -113,10 +109,6 @@ def _integers(
     if count <= 0:
         raise ValueError("low >= high")
     return _integers_filled(size, lambda: int(first) + s.choose_uniform(g, count, "numpy integers"))
-
-
-def _randint(s: Session, g: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
-    return _integers(s, g, low, high, size)
 
 
 def _multinomial(s: Session, g: Stream, n: Any, pvals: Any, size: Any = None) -> Any:
@@ -180,11 +172,11 @@ NEW = _SHARED | {"integers": _integers}
 OLD = _SHARED | {
     "exponential": partial(_exponential, inverse=True),
     "standard_exponential": partial(_standard_exponential, inverse=True),
-    "rand": _rand,
+    "rand": lambda s, g, *shape: _random(s, g, shape or None),
     "random_sample": _random,
     "ranf": _random,
     "sample": _random,
-    "randint": _randint,
+    "randint": lambda s, g, low, high=None, size=None, dtype=int: _integers(s, g, low, high, size),
 }
 
 

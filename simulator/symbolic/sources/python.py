@@ -16,18 +16,6 @@ from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import NotFollowed, refusal
 
 
-def _uniform01(s: Session, g: Stream) -> Any:
-    return s.uniform(g, "random.random")
-
-
-def _uniform(s: Session, g: Stream, a: Any, b: Any) -> Any:
-    return a + (b - a) * s.uniform(g, "random.uniform")
-
-
-def _expovariate(s: Session, g: Stream, lambd: Any = 1.0) -> Any:
-    return s.exponential(g, "random.expovariate", inverse=True) / lambd
-
-
 def _choice(s: Session, g: Stream, seq: Sequence[Any]) -> Any:
     if not len(seq):
         raise IndexError("Cannot choose from an empty sequence")
@@ -78,14 +66,6 @@ def _randrange(s: Session, g: Stream, start: int, stop: int | None = None, step:
     return numbers[index]
 
 
-def _randint(s: Session, g: Stream, a: int, b: int) -> Any:
-    return _randrange(s, g, a, b + 1)
-
-
-def _getrandbits(s: Session, g: Stream, k: int) -> Any:
-    return s.choose_uniform(g, 2**k, "random.getrandbits")
-
-
 def _shuffle(s: Session, g: Stream, x: Any) -> None:
     for i in range(len(x) - 1, 0, -1):
         j = s.choose_uniform(g, i + 1, "random.shuffle")
@@ -103,14 +83,14 @@ def _sample(s: Session, g: Stream, population: Sequence[Any], k: int, *, counts:
 
 #: Recorded functions: (session, generator, *arguments).
 RECORDED: dict[str, Callable[..., Any]] = {
-    "random": _uniform01,
-    "uniform": _uniform,
-    "expovariate": _expovariate,
+    "random": lambda s, g: s.uniform(g, "random.random"),
+    "uniform": lambda s, g, a, b: a + (b - a) * s.uniform(g, "random.uniform"),
+    "expovariate": lambda s, g, lambd=1.0: s.exponential(g, "random.expovariate", inverse=True) / lambd,
     "choice": _choice,
     "choices": _choices,
     "randrange": _randrange,
-    "randint": _randint,
-    "getrandbits": _getrandbits,
+    "randint": lambda s, g, a, b: _randrange(s, g, a, b + 1),
+    "getrandbits": lambda s, g, k: s.choose_uniform(g, 2**k, "random.getrandbits"),
     "shuffle": _shuffle,
     "sample": _sample,
     "_randbelow": lambda s, g, n: s.choose_uniform(g, n, "random._randbelow"),

@@ -18,21 +18,15 @@ from typing import Any
 
 from draftproof.simulator.changes import written
 from draftproof.simulator.origins import is_under_audit
-from draftproof.simulator.symbolic.decide.session import current, followed
+from draftproof.simulator.symbolic.decide.session import current, followed, refused_in_calls
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 
-
-def _recorded(original: Any) -> Any:
-    def function(size: int, *flags: int) -> bytes:
-        if current() is not None:
-            raise refusal(
-                "randomness of the operating system (os.urandom, secrets, an unseeded generator) cannot be enumerated",
-                "draw from random, numpy.random or torch, or give a seed",
-            )
-        return bytes(original(size, *flags))
-
-    return function
+#: Why randomness of the operating system is refused, and what to do.
+_OF_SYSTEM = (
+    "randomness of the operating system (os.urandom, secrets, an unseeded generator) cannot be enumerated",
+    "draw from random, numpy.random or torch, or give a seed",
+)
 
 
 def _read(what: str, like: Any) -> Any:
@@ -190,10 +184,10 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (builtins, "id", _addressed(builtins.id)),
         (builtins, "hash", _hashed(builtins.hash)),
         (type(os.environ), "__getitem__", _of_environment(type(os.environ).__getitem__)),
-        (os, "urandom", _recorded(os.urandom)),
-        (_random, "_urandom", _recorded(os.urandom)),
+        (os, "urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
+        (_random, "_urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
         (threading.Thread, "start", _started(threading.Thread.start)),
     ]
     if hasattr(os, "getrandom"):
-        replaced.append((os, "getrandom", _recorded(os.getrandom)))
+        replaced.append((os, "getrandom", refused_in_calls(os.getrandom, *_OF_SYSTEM)))
     return [item for item in replaced if hasattr(item[0], item[1])]

@@ -269,14 +269,6 @@ def _numpy(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
     return array
 
 
-def _whole(tensors: Tensors, tensor: Any) -> int:
-    return int(tensors.item(tensor))
-
-
-def _float(tensors: Tensors, tensor: Any) -> float:
-    return float(tensors.item(tensor))
-
-
 def _repr(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> str:
     return text_of(f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers")
 
@@ -297,8 +289,8 @@ def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
         kind.tolist: lambda tensors, tensor: tensors.values(tensor).tolist(),
         kind.numpy: _numpy,
         kind.__array__: _numpy,
-        kind.__float__: _float,
-        kind.__int__: _whole,
+        kind.__float__: lambda tensors, tensor: float(tensors.item(tensor)),
+        kind.__int__: lambda tensors, tensor: int(tensors.item(tensor)),
         kind.__bool__: lambda tensors, tensor: bool(tensors.item(tensor)),
         kind.__repr__: _repr,
         kind.__format__: _repr,

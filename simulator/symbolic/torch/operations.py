@@ -242,11 +242,11 @@ def _copy_into(tensors: Tensors, args: Any, options: Any) -> None:
     tensors.write(target, tensors.values(source))
 
 
-def _zero(tensors: Tensors, args: Any, options: Any) -> None:
-    tensors.write(args[0], tensors.values(0.0))
-
-
-_WRITES: dict[str, Callable[..., None]] = {"copy_": _copy_into, "fill_": _copy_into, "zero_": _zero}
+_WRITES: dict[str, Callable[..., None]] = {
+    "copy_": _copy_into,
+    "fill_": _copy_into,
+    "zero_": lambda tensors, args, options: tensors.write(args[0], tensors.values(0.0)),
+}
 _RULES: dict[str, Callable[..., Any]] = {
     **{name: _map(UNARY[rule]) for name, rule in _UNARY.items()},
     **{name: _map(BINARY[rule]) for name, rule in _BINARY.items()},

@@ -13,7 +13,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, refused_in_calls
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds
 from draftproof.simulator.symbolic.numbers.stepped import Grid
@@ -82,15 +82,6 @@ def _seed(original: Any) -> Any:
     return function
 
 
-def _refused(name: str, original: Any) -> Any:
-    def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None:
-            raise refusal(f"torch.{name} cannot be followed")
-        return original(*arguments, **options)
-
-    return function
-
-
 _made: dict[str, Any] = {}
 #: Recording generators by the address of what torch knows them by: an operation sees another Python object.
 _recording: Any = weakref.WeakValueDictionary()
@@ -113,8 +104,8 @@ def replacements() -> list[tuple[Any, str, Any]]:
     for holder in (torch, torch.random):
         replaced.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
         replaced.append((holder, "seed", _seed(holder.seed)))
-        hidden = ("get_rng_state", "set_rng_state")
-        replaced += [(holder, name, _refused(name, getattr(holder, name))) for name in hidden]
+        for name in ("get_rng_state", "set_rng_state"):
+            replaced.append((holder, name, refused_in_calls(getattr(holder, name), f"torch.{name} cannot be followed")))
     return replaced
 
 
@@ -168,9 +159,9 @@ def _bits(dtype: Any) -> int:
     return 53 if dtype == torch.float64 else 24
 
 
-def _new(options: Any, size: Any, make: Any = None) -> Any:
+def _new(options: Any, size: Any, make: Any) -> Any:
     kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
-    return (make or torch.empty)(size, **kept)
+    return make(size, **kept)
 
 
 def _on_new(rule: Any) -> Any:
@@ -224,12 +215,11 @@ def _uniform_into(session: Session, tensor: Any, generator: Any, low: Any = 0, h
     return _fill(session, tensor, generator, make)
 
 
-def _rand(session: Session, func: Any, args: Any, options: Any) -> Any:
-    return _uniform_into(session, _new(options, args[0]), options.get("generator"))
-
-
-def _rand_like(session: Session, func: Any, args: Any, options: Any) -> Any:
-    return _uniform_into(session, _new(options, args[0], torch.empty_like), options.get("generator"))
+def _rand(make: Any) -> Any:
+    """The rule of an operation that makes a tensor of uniform numbers, with the memory that this takes."""
+    return lambda session, func, args, options: _uniform_into(
+        session, _new(options, args[0], getattr(torch, make)), options.get("generator")
+    )
 
 
 def _uniform_(session: Session, func: Any, args: Any, options: Any) -> Any:
@@ -310,7 +300,7 @@ def _whole_numbers(session: Session, tensor: Any, generator: Any, low: int, high
 def _randint(session: Session, func: Any, args: Any, options: Any) -> Any:
     low, high, size = args if len(args) == 3 else (0, *args)
     options = {"dtype": torch.int64} | {key: value for key, value in options.items() if value is not None}
-    return _whole_numbers(session, _new(options, size), options.get("generator"), low, high)
+    return _whole_numbers(session, _new(options, size, torch.empty), options.get("generator"), low, high)
 
 
 def _random_(session: Session, func: Any, args: Any, options: Any) -> Any:
@@ -330,8 +320,8 @@ def _randperm(session: Session, func: Any, args: Any, options: Any) -> Any:
 
 
 RULES: dict[str, Any] = {
-    "rand": _rand,
-    "rand_like": _rand_like,
+    "rand": _rand("empty"),
+    "rand_like": _rand("empty_like"),
     "uniform": _on_new(_uniform_),
     "uniform_": _uniform_,
     "exponential": _on_new(_exponential_),

@@ -161,10 +161,6 @@ def _nonzero(tensors: Tensors, args: Any, options: Any) -> Any:
     return indices(np.argwhere(tested(TESTS["not_equal"], tensors.values(args[0]), 0)), args[0].device)
 
 
-def _bucketize(tensors: Tensors, args: Any, options: Any) -> Any:
-    return _searchsorted(tensors, (args[1], args[0]), options)
-
-
 def _matmul(tensors: Tensors, args: Any, options: Any) -> Any:
     product = np.matmul(tensors.values(args[0]), tensors.values(args[1]))
     return tensors.wrap(np.asarray(product, dtype=object), torch.result_type(args[0], args[1]), args[0].device)
@@ -184,7 +180,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "cumsum": _run(accumulate("add")), "cumprod": _run(accumulate("multiply")),
     "argmax": _argbest(race.argmax), "argmin": _argbest(race.argmin),
     "max": _best(race.argmax, fold("maximum"), "maximum"), "min": _best(race.argmin, fold("minimum"), "minimum"),
-    "sort": _sort, "topk": _topk, "searchsorted": _searchsorted, "bucketize": _bucketize,
+    "sort": _sort, "topk": _topk, "searchsorted": _searchsorted,
+    "bucketize": lambda tensors, args, options: _searchsorted(tensors, (args[1], args[0]), options),
     "mm": _matmul, "mv": _matmul, "bmm": _matmul, "dot": _matmul,
     "any": _any_all("any"), "all": _any_all("all"), "nonzero": _nonzero,
 }  # fmt: skip

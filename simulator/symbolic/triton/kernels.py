@@ -20,7 +20,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from draftproof.simulator.symbolic.decide.session import current
+from draftproof.simulator.symbolic.decide.session import current, refused_in_calls
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.triton.lanes import (
@@ -397,15 +397,6 @@ def _atomic(name: str, original: Any) -> Any:
     return method
 
 
-def _unfollowed(name: str, original: Any) -> Any:
-    def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None:
-            raise refusal(f"tl.{name} cannot be followed", "use tl.rand")
-        return original(*arguments, **options)
-
-    return function
-
-
 #: Functions of `libdevice` with one argument: the interpreter has no body for them, and they would give None.
 _LIBDEVICE: dict[str, Any] = {
     "log": np.log, "log2": np.log2, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1, "sqrt": np.sqrt,
@@ -532,5 +523,6 @@ def replacements() -> list[tuple[Any, str, Any]]:
         replaced.append((holder, "randint4x", _randint(holder.randint4x, 4)))
         for name in ("randn", "randn4x", "philox"):
             if hasattr(holder, name):
-                replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
+                refused = refused_in_calls(getattr(holder, name), f"tl.{name} cannot be followed", "use tl.rand")
+                replaced.append((holder, name, refused))
     return [*replaced, *_of_libdevice()]
