@@ -15,10 +15,8 @@ from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.vectors import acceptance, positive_part, residual, without
 
-
-def card_of(name: str, single_path: bool) -> Card:
-    """A card that declares nothing."""
-    return Card(name, name, None, needs=None, single_path=single_path)
+#: Cards that declare nothing: of a verifier of one path, and of several.
+_ONE_PATH, _PATHS = (Card("reference", "reference", None, needs=None, single_path=single) for single in (True, False))
 
 
 #: The weights of a correction from `p` and `q`.
@@ -154,7 +152,7 @@ class TokenWise:
     wraps: bool = False
     where: Where = everywhere
 
-    card: ClassVar[Card] = card_of("token-by-token verification", single_path=True)
+    card: ClassVar[Card] = _ONE_PATH
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         path = first_path(root)
@@ -176,7 +174,7 @@ class TokenWise:
 class SampledAgain:
     """A token drawn from `p` is compared with the draft; if it is another one, a new one is drawn from `p`."""
 
-    card: ClassVar[Card] = card_of("a comparison with a sample", single_path=True)
+    card: ClassVar[Card] = _ONE_PATH
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node = root
@@ -197,7 +195,7 @@ class Blockwise:
     capped: bool = True
     weights: bool = False
 
-    card: ClassVar[Card] = card_of("block verification", single_path=True)
+    card: ClassVar[Card] = _ONE_PATH
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         path = first_path(root)
@@ -241,7 +239,7 @@ class Recursive:
     once: bool = False
     where: Where = everywhere
 
-    card: ClassVar[Card] = card_of("recursive rejection sampling", single_path=False)
+    card: ClassVar[Card] = _PATHS
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node, before, last = root, root.draft, len(first_path(root)) - 2
@@ -275,7 +273,7 @@ class Recursive:
 class OwnCoins:
     """A sibling is accepted where its coin is below the sum of `p` over the siblings so far; one for all is right."""
 
-    card: ClassVar[Card] = card_of("siblings with coins of their own", single_path=False)
+    card: ClassVar[Card] = _PATHS
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node = root
@@ -325,7 +323,7 @@ class Longest:
     corrections: Corrections = residual
     last: bool = False
 
-    card: ClassVar[Card] = card_of("the longest of independent paths", single_path=False)
+    card: ClassVar[Card] = _PATHS
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         best = root

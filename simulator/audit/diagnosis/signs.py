@@ -192,9 +192,8 @@ def raced_twice(evidence: Evidence) -> str | None:
 
 def leaves(evidence: Evidence) -> str | None:
     """It is lossless with paths of a common prefix side by side."""
-    if not evidence.audit.audited.interface.multi_path or not evidence.lossless_if(evidence.grouped):
-        return None
-    return "it becomes lossless when paths with a common prefix are handed over side by side"
+    cured = evidence.audit.audited.interface.multi_path and evidence.lossless_if(evidence.grouped)
+    return "it becomes lossless when paths with a common prefix are handed over side by side" if cured else None
 
 
 def declared(evidence: Evidence, greedy: bool = False) -> str | None:
@@ -222,9 +221,8 @@ def declared(evidence: Evidence, greedy: bool = False) -> str | None:
 
 def context(evidence: Evidence) -> str | None:
     """It is lossless where rows do not depend on the context."""
-    if not evidence.lossless_if(evidence.without_context):
-        return None
-    return "it is lossless where p and q are the same after every context, and only there"
+    cured = evidence.lossless_if(evidence.without_context)
+    return "it is lossless where p and q are the same after every context, and only there" if cured else None
 
 
 def common_minimum(evidence: Evidence) -> str | None:

@@ -226,9 +226,7 @@ class Session:
 
     def _draw(self, stream: Stream, kind: str, what: str, largest: fmpq | None) -> Any:
         if stream.key is None:
-            line = caller()
-            self._drawn[what, line] = self._drawn.get((what, line), -1) + 1
-            return self.region.variable(f"{what} number {self._drawn[what, line]} drawn at {line}", largest)
+            return self.region.variable(self._name_of_next(what), largest)
         key, place = self._taken(stream, kind), stream.place - 1
         known = self._named.get(key)
         if known is None:
@@ -294,14 +292,18 @@ class Session:
 
     def _seed(self, stream: Stream, count: int, what: str) -> Any:
         if stream.key is None:
-            line = caller()
-            self._drawn[what, line] = number = self._drawn.get((what, line), -1) + 1
-            name = f"{what} number {number} drawn at {line}"
+            name = self._name_of_next(what)
         else:
             self._taken(stream, ("seed", count))
             name = f"{what} number {stream.place - 1} of {stream.name}"
         self.region.note(f"seeds of {count:,} values drawn at {caller()} count as all different")
         return self.random_seed(name, count)
+
+    def _name_of_next(self, what: str) -> str:
+        """The name of the next number of this kind that is drawn at the running line."""
+        line = caller()
+        self._drawn[what, line] = number = self._drawn.get((what, line), -1) + 1
+        return f"{what} number {number} drawn at {line}"
 
     def random_seed(self, name: str, count: int = SEED_VALUES) -> Any:
         """A random seed by its name; a real one where the session gives real numbers."""
