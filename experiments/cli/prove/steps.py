@@ -24,12 +24,11 @@ from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
 from draftproof.simulator.theorems.proof.points import starting_points
 from draftproof.simulator.theorems.proof.relations import judged
-from draftproof.simulator.theorems.proof.theorem import prove_balance
 
 #: Seconds of work after which further processes are started for the steps that are left.
 PARALLEL_FROM_SECONDS = 3.0
-#: Kinds of steps beside the relations, whose steps are differences.
-TREE, BALANCE = "draft tree", "balance"
+#: The kind of steps that find the cells of draft trees; those of others judge functions of laws.
+TREE = "draft tree"
 
 Result = Mapping[str, Any]
 Law = Mapping[str, Any]
@@ -62,11 +61,7 @@ class Worker:
         number, place = task
         if number not in self._parts:
             self._parts[number] = [read_part(law, number, self.shape.ring) for law in self.laws]
-        if self.kind == BALANCE:
-            [part] = self._parts[number]
-            return prove_balance(self.subject, self.shape, part, place, self.oracle)
-        one, other = self._parts[number]
-        return judged(self.kind, (one, other), place, self.shape, self.oracle)
+        return judged(self.kind, self._parts[number], place, self.shape, self.oracle)
 
 
 @dataclass
@@ -88,13 +83,9 @@ class StepExecutor:
         """The cells of every draft tree, with what it adds to the law on each."""
         return self._steps(TREE, TREE, (), tasks)
 
-    def balances(self, law: Law, wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
-        """The proofs that balances are zero. wanted: of each the number of its part of the law and its index."""
-        return self._steps(f"balance of {_digest(law)}", BALANCE, (law,), wanted)
-
     def judged(self, kind: str, laws: Sequence[Law], wanted: Sequence[tuple[int, tuple[Any, ...]]]) -> Iterator[Step]:
-        """The signs of differences of two laws."""
-        return self._steps(f"difference of {kind} of {_digest(laws)}", kind, laws, wanted)
+        """The signs of functions of one or two laws. wanted: of each the part of the laws, by number, and the place."""
+        return self._steps(f"{kind} of {_digest(laws)}", kind, laws, wanted)
 
     def _steps(self, name: str, kind: str, laws: Sequence[Law], tasks: Sequence[Any]) -> Iterator[Step]:
         """Results by number: the stored ones first."""

@@ -15,13 +15,20 @@ from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.plain import read_polynomial
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.algebra.regions import Question, Region
-from draftproof.simulator.theorems.proof.theorem import is_zero
+from draftproof.simulator.theorems.algebra.regions import Question, Region, vanishes
 
 EQUAL, ZERO, SIGNS, SOLVER = "equal", "zero", "signs", "solver"
 #: One of the words, or a sum.
 Judgement = str | Mapping[str, Any]
 Judging = Callable[[Ratio, Region, Oracle], Judgement | None]
+
+
+def is_zero(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
+    """Whether a function is proved to be zero at every point of a region."""
+    if ratio.is_zero or vanishes(ratio.num, region):
+        return True
+    atom = region.ring.atom(ratio.num)
+    return oracle.is_empty(region.with_signs(atom, NEGATIVE | POSITIVE), atom)
 
 
 def judged_zero(ratio: Ratio, region: Region, oracle: Oracle) -> Judgement | None:

@@ -18,7 +18,7 @@ from draftproof.simulator.theorems.algebra.polynomials import Point
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, Tree, leaves
-from draftproof.simulator.theorems.proof.balance import SUM, difference, efficiency, mass, reach
+from draftproof.simulator.theorems.proof.balance import SUM, balance, difference, efficiency, mass, reach
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import (
     SIGNS,
@@ -28,19 +28,25 @@ from draftproof.simulator.theorems.proof.judgements import (
     judged_nonnegative,
     judged_zero,
 )
-from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
+from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of
 from draftproof.simulator.theorems.proof.points import simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import TRIALS, ProofExecutor, Subject, law_at_point
+from draftproof.simulator.theorems.proof.theorem import (
+    BALANCE,
+    TRIALS,
+    Place,
+    ProofExecutor,
+    Subject,
+    executed,
+    law_at_point,
+)
 
 EQUALS, DOMINATES = "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.
 EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
 #: Two laws, part by part.
 Pairs = Sequence[tuple[Part, Part]]
-#: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block.
-Place = tuple[Any, ...]
-JUDGING: Mapping[str, Judging] = {EQUALS: judged_zero, DOMINATES: judged_nonnegative}
+JUDGING: Mapping[str, Judging] = {BALANCE: judged_zero, EQUALS: judged_zero, DOMINATES: judged_nonnegative}
 #: Points tried for each denominator before a relation is proved.
 EACH = 4 * TRIALS
 
@@ -167,41 +173,36 @@ def judge_cells(
 
 
 def _executed(
-    kind: str,
-    pairs: Pairs,
-    wanted: Sequence[tuple[int, Place]],
-    oracle: Oracle,
-    executor: ProofExecutor | None,
+    kind: str, pairs: Pairs, wanted: Sequence[tuple[int, Place]], oracle: Oracle, executor: ProofExecutor | None
 ) -> dict[tuple[int, Place], Mapping[str, Any]]:
-    """The executor's results about differences, by number of part and place; {} without an executor."""
-    wanted = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
-    if executor is None:
-        return {}
-    laws = [plain_law(parts, oracle.points) for parts in zip(*pairs, strict=True)]
-    results = {}
-    for number, result in executor.judged(kind, laws, wanted):
-        results[wanted[number]] = result
-        oracle.absorb(result["account"])
-    return results
+    """The executor's results about differences, but for gaps; see `executed`."""
+    claimed = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
+    return executed(kind, list(zip(*pairs, strict=True)), claimed, oracle, executor)
 
 
-def judged(kind: str, pair: tuple[Part, Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
-    """The judgements about one difference as plain data. shape: the one of the ring of the parts."""
+def judged(kind: str, parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
+    """The judgements about a balance, or a difference of two, as plain data. shape: of the ring of the parts."""
     before = oracle.asked
-    cells, judgements, missing = judged_at(pair, place, shape, oracle, JUDGING[kind])
+    cells, judgements, missing = judged_at(parts, place, shape, oracle, JUDGING[kind])
     account = {"asked": oracle.asked - before}
     return {"cells": cells, "judgements": judgements, "open": len(missing), "account": account}
 
 
 def judged_at(
-    pair: tuple[Part, Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging
+    parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging
 ) -> tuple[int, list[Judgement], list[Region]]:
-    """How many cells a difference has, the judgements where it is claimed, and the cells that stay open."""
-    zero = Ratio(shape.ring, shape.ring.zero)
-    one = pair[0]
-    mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in pair)
+    """How many cells a balance or a difference has, the judgements where it is claimed, and the cells that stay open.
+
+    parts: one of a balance, two of a difference.
+    """
+    zero, one = Ratio(shape.ring, shape.ring.zero), parts[0]
+    if len(parts) == 1:
+        tree = balance(shape, one, *place, oracle)
+    else:
+        mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in parts)
+        tree = difference(mine, theirs, shape, one, oracle)
     cells, judgements, missing = 0, list[Judgement](), list[Region]()
-    for region, leaf in leaves(difference(mine, theirs, shape, one, oracle), one.region):
+    for region, leaf in leaves(tree, one.region):
         cells += 1
         if isinstance(leaf, Gap):
             missing += [] if leaf.outside else [region]

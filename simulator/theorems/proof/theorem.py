@@ -23,11 +23,12 @@ from draftproof.simulator.protocol import Context, Verifier
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, Point
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.algebra.regions import Region, vanishes
+from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof.balance import SUM, balance, places
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.judgements import is_zero
 from draftproof.simulator.theorems.proof.laws import Making, Part, draftings, drawn, law_at, parts_of, plain_law
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
@@ -46,19 +47,18 @@ class ProofExecutor(Protocol):
         """The masses of draft trees; see `laws.explored`."""
         ...
 
-    def balances(
-        self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]
-    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """Proofs that balances are zero, by numbers of part and place; see `prove_balance`, and `laws.plain_law`."""
-        ...
-
     def judged(
         self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
     ) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """Differences of two laws, by numbers of part and places; see `relations.judged`, and `laws.plain_law`."""
+        """Functions of one or two laws, by number of part and place; see `relations.judged`, and `laws.plain_law`."""
         ...
 
 
+#: What is judged of one law: that a balance is zero.
+BALANCE = "balance"
+#: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block or
+#: a balance.
+Place = tuple[Any, ...]
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3
 #: Points at which the law by formula is compared with the law by enumeration after a proof.
@@ -172,41 +172,39 @@ def follow(proof: Proof, executor: ProofExecutor | None = None) -> None:
                 proof.verdict_cells += 1
                 values = () if isinstance(leaf, Gap) else leaf.values.values()
                 proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
-    everywhere = list(places(shape))
-    wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in range(len(everywhere))]
-    if executor is not None:
-        wanted = _prove_with(proof, wanted, executor)
+    wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in places(shape)]
+    known = executed(BALANCE, [proof.law], wanted, explorer.oracle, executor)
     for number, place in wanted:
-        context, token = everywhere[place]
-        prove_balance_zero(proof, proof.law[number], context, token)
+        result = known.get((number, place))
+        if result is None or result["open"]:
+            prove_balance_zero(proof, proof.law[number], *place)
+        else:
+            proof.identities += 1
+            proof.cells += result["cells"]
         if proof.refutation is not None:
             return
 
 
-def _prove_with(proof: Proof, wanted: Sequence[tuple[int, int]], executor: ProofExecutor) -> list[tuple[int, int]]:
-    """Add the executor's results; returns the balances that it could not prove to be zero."""
-    results = dict(executor.balances(plain_law(proof.law, proof.explorer.oracle.points), wanted))
-    again = []
-    for number, key in enumerate(wanted):
-        if results[number]["open"]:
-            again.append(key)
-        else:
-            proof.identities += 1
-            proof.cells += results[number]["cells"]
-            proof.explorer.oracle.absorb(results[number]["account"])
-    return again
+def executed(
+    kind: str,
+    laws: Sequence[Sequence[Part]],
+    wanted: Sequence[tuple[int, Place]],
+    oracle: Oracle,
+    executor: ProofExecutor | None,
+) -> dict[tuple[int, Place], Mapping[str, Any]]:
+    """The executor's results about functions of laws, by number of part and place; {} without an executor."""
+    if executor is None:
+        return {}
+    plain = [plain_law(law, oracle.points) for law in laws]
+    results = {wanted[number]: result for number, result in executor.judged(kind, plain, wanted)}
+    for result in results.values():
+        if not result["open"]:
+            oracle.absorb(result["account"])
+    return results
 
 
-def prove_balance(subject: Subject, shape: Shape, part: Part, place: int, oracle: Oracle) -> dict[str, Any]:
-    """Prove that one balance is zero on all its cells; the result as plain data. shape: that of the part's ring."""
-    proof = Proof(subject, shape, Explorer(oracle))
-    before = oracle.asked
-    prove_balance_zero(proof, part, *list(places(shape))[place], points=False)
-    return {"cells": proof.cells, "open": len(proof.open_cells), "account": {"asked": oracle.asked - before}}
-
-
-def prove_balance_zero(proof: Proof, part: Part, context: Context, token: int, points: bool = True) -> None:
-    """Prove that one balance is zero on all its cells. points: whether to search a point where it is not."""
+def prove_balance_zero(proof: Proof, part: Part, context: Context, token: int) -> None:
+    """Prove that one balance is zero on all its cells, or search a point where it is not."""
     oracle = proof.explorer.oracle
     proof.identities += 1
     for region, leaf in leaves(balance(proof.shape, part, context, token, oracle), part.region):
@@ -216,20 +214,12 @@ def prove_balance_zero(proof: Proof, part: Part, context: Context, token: int, p
                 proof.open_cells.append(region)
         elif leaf.values and not is_zero(leaf.values[SUM], region, oracle):
             proof.open_cells.append(region)
-            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle) if points else None
+            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle)
             if point is not None and law_at_point(proof.subject, proof.shape, point).max_deviation(
                 proof.shape.instance(point).target
             ):
                 proof.refutation = refutation(proof.subject, proof.shape, point)
                 return
-
-
-def is_zero(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
-    """Whether a function is proved to be zero at every point of a region."""
-    if ratio.is_zero or vanishes(ratio.num, region):
-        return True
-    atom = region.ring.atom(ratio.num)
-    return oracle.is_empty(region.with_signs(atom, NEGATIVE | POSITIVE), atom)
 
 
 def nonzero_point(shape: Shape, ratio: Ratio, region: Region, oracle: Oracle) -> Point | None:
