@@ -1,5 +1,6 @@
-"""Certificates of theorems: found once, checked without a search, and rejected when anything in them is changed."""
+"""Certificates of theorems and relations: checked without a search, and rejected when anything in them is changed."""
 
+import copy
 import json
 
 import pytest
@@ -7,95 +8,161 @@ import pytest
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.algebra.nudging import nudged
-from draftproof.simulator.theorems.certificate import theorems as certificates
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.certificate.relations import checked_relation, relation_certificate
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle, certificate_of, checked
+from draftproof.simulator.theorems.proof import judgements
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.verifiers import make
 
-SHAPE = Shape(2, Delayed(1, 0, 2))
+LOSSLESS = "lossless"
+NAMES = {LOSSLESS: ("block",), DOMINATES: ("naive_tree", "naive"), EQUALS: ("tree_monte_carlo", "block")}
+SCHEMES = {LOSSLESS: Delayed(1, 0, 2), DOMINATES: Delayed(3, 0, 1), EQUALS: Delayed(1, 0, 2)}
+
+
+def made(kind, *names):
+    """What is proved of these verifiers, as it comes out of a file."""
+    shape = Shape(2, SCHEMES[kind])
+    explorer = Explorer(RecordingOracle(shape.ring))
+    subjects = [Subject.of(make(name)) for name in names]
+    if kind == LOSSLESS:
+        fields = certificate_of(prove(*subjects, shape, explorer), {"verifier": names[0]})
+    else:
+        relation = relate(kind, *subjects, shape, explorer)
+        fields = relation_certificate(relation, explorer.oracle, {"relation": kind})
+    return json.loads(json.dumps(fields))
 
 
 @pytest.fixture(scope="module")
-def certificate():
-    proof = prove(Subject.of(make("block")), SHAPE, Explorer(RecordingOracle(SHAPE.ring)))
-    return json.loads(json.dumps(certificate_of(proof, {"verifier": "block"})))
+def certificates():
+    return {kind: made(kind, *names) for kind, names in NAMES.items()}
 
 
-def verdict(certificate, name="block"):
-    shape = Shape(2, Delayed(1, 0, 2))
-    return checked(certificate, Subject.of(make(name)), shape)
+def verdict(fields, kind, *names):
+    subjects, shape = [Subject.of(make(name)) for name in names or NAMES[kind]], Shape(2, SCHEMES[kind])
+    return checked(fields, *subjects, shape) if kind == LOSSLESS else checked_relation(fields, kind, *subjects, shape)
 
 
-def test_a_certificate_holds_without_a_search(certificate, monkeypatch):
+@pytest.mark.parametrize("kind", NAMES)
+def test_it_holds_without_a_search(certificates, kind, monkeypatch):
     def no_search(*_):
-        raise AssertionError("a point was searched for")
+        raise AssertionError("something was searched for")
 
-    monkeypatch.setattr(certificates.Oracle, "find", no_search)
-    assert verdict(certificate).valid
-
-
-def without_a_point(certificate):
-    number = next(n for n, answer in enumerate(certificate["answers"]) if answer)
-    certificate["answers"][number] = None
-
-
-def without_the_end(certificate):
-    certificate["answers"].pop()
+    monkeypatch.setattr(judgements, "certificate", no_search)
+    monkeypatch.setattr(Oracle, "find", no_search)
+    found = verdict(certificates[kind], kind)
+    assert found.valid
+    if kind != LOSSLESS:
+        assert found.relation.solved == 0
+    if kind == DOMINATES:
+        assert found.relation.certified > 0
 
 
-def with_one_more(certificate):
-    certificate["answers"].append(None)
+#: A point that no certificate has.
+FIRST_POINT = [str(value) for value in Shape(2, SCHEMES[LOSSLESS]).point]
 
 
-def with_another_point(certificate):
-    number = next(n for n, answer in enumerate(certificate["answers"]) if answer)
-    certificate["answers"][number] = [str(value) for value in SHAPE.point]
+def place(items, wanted):
+    return next(number for number, item in enumerate(items) if wanted(item))
 
 
-def with_another_mass(certificate):
-    masses = certificate["law"][0]["cells"][0]["masses"]
+def point(fields):
+    """The place of an answer that is a point."""
+    return place(fields["answers"], bool)
+
+
+def summed(fields):
+    """A judgement that is a sum of squares."""
+    return fields["judgements"][place(fields["judgements"], lambda each: isinstance(each, dict))]
+
+
+def another_mass(fields):
+    masses = fields["law"][0]["cells"][0]["masses"]
     masses[next(iter(masses))] += " + 1"
 
 
-def with_a_cell_less(certificate):
-    certificate["law"][0]["cells"].pop()
+def judged(fields, wanted, word):
+    fields["judgements"][place(fields["judgements"], wanted)] = word
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    "change",
-    [without_a_point, without_the_end, with_one_more, with_another_point, with_another_mass, with_a_cell_less],
-)
-def test_a_changed_certificate_is_rejected(certificate, change):
-    changed = json.loads(json.dumps(certificate))
+CHANGES = [
+    *(
+        (kind, change)
+        for kind in (LOSSLESS, DOMINATES)
+        for change in (
+            lambda fields: fields["answers"].__setitem__(point(fields), None),
+            lambda fields: fields["answers"].pop(),
+            lambda fields: fields["answers"].append(None),
+        )
+    ),
+    (LOSSLESS, lambda fields: fields["answers"].__setitem__(point(fields), FIRST_POINT)),
+    (LOSSLESS, another_mass),
+    (LOSSLESS, lambda fields: fields["law"][0]["cells"].pop()),
+    (DOMINATES, lambda fields: summed(fields)["sum"][0].__setitem__(0, "7/5")),
+    (DOMINATES, lambda fields: summed(fields)["sum"].extend([["-1", []], ["1", []]])),
+    (DOMINATES, lambda fields: summed(fields)["sum"].pop()),
+    (DOMINATES, lambda fields: next(t for t in summed(fields)["sum"] if t[1])[1].__setitem__(0, "p_0 - 5")),
+    (DOMINATES, lambda fields: summed(fields)["sum"][0].__setitem__(1, ["nothing_0"])),
+    (DOMINATES, lambda fields: summed(fields).update(sign=-summed(fields)["sign"])),
+    (DOMINATES, lambda fields: judged(fields, lambda each: each != "equal", "equal")),
+    (DOMINATES, lambda fields: judged(fields, lambda each: isinstance(each, dict), "signs")),
+    (DOMINATES, lambda fields: judged(fields, lambda each: True, "surely")),
+    (DOMINATES, lambda fields: fields["judgements"].pop()),
+    (DOMINATES, lambda fields: fields["judgements"].append("equal")),
+    (DOMINATES, lambda fields: fields.update(same_law=True)),
+]  # fmt: skip
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("kind", "change"), CHANGES)
+def test_a_changed_one_is_rejected(certificates, kind, change):
+    changed = copy.deepcopy(certificates[kind])
     change(changed)
-    assert not verdict(changed).valid
+    assert not verdict(changed, kind).valid
 
 
-@pytest.mark.parametrize("name", ["naive", "block_by_weights"])
-def test_a_certificate_is_about_one_verifier(certificate, name):
-    assert not verdict(certificate, name).valid
+def test_it_is_about_these_verifiers_in_this_order(certificates):
+    for name in ("naive", "block_by_weights"):
+        assert not verdict(certificates[LOSSLESS], LOSSLESS, name).valid
+    assert not verdict(certificates[DOMINATES], DOMINATES, *reversed(NAMES[DOMINATES])).valid
+    assert not verdict(certificates[EQUALS], EQUALS, "naive", "block").valid
 
 
-@pytest.mark.parametrize("broken", [{"format": "other"}, {"variables": ["p_0"]}, {"answers": [["x"]]}, {"answers": 3}])
-def test_what_is_no_certificate_is_bad_input(certificate, broken):
+def test_never_below_is_no_reason_to_be_equal(certificates):
+    shape, pair = Shape(2, SCHEMES[DOMINATES]), [Subject.of(make(name)) for name in NAMES[DOMINATES]]
+    changed = {**certificates[DOMINATES], "by": certificates[EQUALS]["by"]}
+    assert not checked_relation(changed, EQUALS, *pair, shape).valid
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        *((LOSSLESS, broken) for broken in ({"format": "other"}, {"variables": ["p_0"]}, {"answers": [["x"]]})),
+        (LOSSLESS, {"answers": 3}),
+        *((DOMINATES, {key: "another"}) for key in ("format", "variables", "judgements", "by", "answers")),
+    ],
+)
+def test_what_is_no_certificate_is_bad_input(certificates, kind, broken):
     with pytest.raises(InvalidInput):
-        verdict({**certificate, **broken})
+        verdict({**certificates[kind], **broken}, kind)
 
 
 def test_only_what_is_proved_has_a_certificate():
-    proof = prove(Subject.of(make("block_by_weights")), SHAPE, Explorer(RecordingOracle(SHAPE.ring)))
     with pytest.raises(InvalidInput, match="proved"):
-        certificate_of(proof, {})
+        made(LOSSLESS, "block_by_weights")
+    with pytest.raises(InvalidInput):
+        made(DOMINATES, "gbv", "block")
 
 
 def test_a_nudged_point_meets_its_conditions():
-    ring = SHAPE.ring
+    shape = Shape(2, SCHEMES[LOSSLESS])
+    ring = shape.ring
     atom = ring.atom(ring.variable("p_0") - ring.variable("q_0"))
     for mask in (1, 2, 4):
-        conditions = frozenset({*SHAPE.domain, (atom, mask)})
-        point = nudged(ring, conditions, atom, SHAPE.point)
-        assert point is not None
-        assert all(ring.sign_at(number, point) & allowed for number, allowed in conditions)
+        conditions = frozenset({*shape.domain, (atom, mask)})
+        found = nudged(ring, conditions, atom, shape.point)
+        assert found is not None
+        assert all(ring.sign_at(number, found) & allowed for number, allowed in conditions)
