@@ -29,7 +29,7 @@ def law_of(name: str, instance: Instance, scheme: Delayed) -> BlockLaw:
 def reaches(name: str, shape: tuple[int, int, int, int]) -> Iterator[tuple[Instance, tuple[int, ...], Fraction]]:
     """Every context of every instance of this shape, with its reach by enumeration."""
     size, _, trunk, length = shape
-    for instance in (*conformance_instances(shape, 8), *corner_instances(shape)):
+    for instance in (*conformance_instances(shape, 4), *corner_instances(shape)):
         law = law_of(name, instance, Delayed(*shape[1:]))
         for depth in range(trunk + length + 1):
             for context in product(range(size), repeat=depth):
@@ -54,7 +54,7 @@ def law_of_best_path(instance: Instance, K: int, length: int) -> dict[tuple[int,
     return law
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 0, 2), (3, 3, 0, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 3, 0, 1)], ids=str)
 def test_reach_of_gbv_is_the_counted_mass_of_the_best_path_times_the_weight(shape: tuple[int, int, int, int]) -> None:
     laws: dict[str, dict[tuple[int, ...], Fraction]] = {}
     for instance, context, reach in reaches("gbv", shape):

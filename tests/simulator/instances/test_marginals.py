@@ -9,18 +9,16 @@ import pytest
 
 from draftproof.simulator import FAMILIES, Instance, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.drafts import Delayed, OptTree, lossless_for
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.marginals import remembering
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.verdicts.lossless import check
-from draftproof.verifiers import STANDALONE, make
-from tests.quick import quick
+from draftproof.verifiers import make
 
 DEPTH = 3
-LOSSLESS = [name for name in STANDALONE if lossless_for(make(name).card)]
 
 
 def instance_of(family, size=3, depth=DEPTH, seed=0):
@@ -57,17 +55,6 @@ def test_the_last_tokens_have_the_law_that_they_have_under_the_draft(family, mem
         assert made.row(context).tolist() == same.tolist()
 
 
-def test_without_memory_a_row_is_the_marginal_of_its_depth():
-    draft = instance_of("dirichlet").draft
-    made = remembering(draft, 0, DEPTH - 1)
-    for length in range(DEPTH):
-        marginal = law_of_last(draft, length + 1, 1)
-        assert all(
-            {(y,): as_python(mass) for y, mass in enumerate(made.row(context)) if mass} == marginal
-            for context in product(range(3), repeat=length)
-        )
-
-
 def test_a_long_memory_changes_nothing_and_so_does_any_where_the_draft_has_none():
     dirichlet, marginals = instance_of("dirichlet").draft, instance_of("marginals").draft
     for draft, memory in ((dirichlet, DEPTH - 1), (marginals, 0), (marginals, 1)):
@@ -93,17 +80,6 @@ def sampled(instance, told=None):
     return Instance.of(case.target, case.draft, instance.depth, RATIONAL)
 
 
-@pytest.mark.parametrize("name", quick(LOSSLESS, ("block", "traversal", "layer_transport", "specinfer", "nss")))
-def test_what_is_lossless_for_every_draft_is_lossless_for_marginals(name):
-    verifier = make(name)
-    for family in ("dirichlet", "marginals"):
-        instance = sampled(instance_of(family, 2, 2))
-        for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 2), OptTree(3)):
-            if scheme.name in lossless_for(verifier.card):
-                wide = sampled(instance_of(family, 2, scheme.depth)) if scheme.depth > 2 else instance
-                assert check(verifier, wide.target, wide.draft, scheme).lossless
-
-
 @pytest.mark.parametrize("name", ["naive", "block", "traversal", "specinfer"])
 def test_a_verifier_that_takes_the_drafts_for_those_of_the_whole_draft_is_refuted(name):
     """It reads the row after the drafted tokens, from which nothing was drawn."""
@@ -113,19 +89,6 @@ def test_a_verifier_that_takes_the_drafts_for_those_of_the_whole_draft_is_refute
     refuted = check(make(name), mistaken.target, telling(mistaken.draft, mistaken.draft.told), Delayed(2, 0, 2))
     assert not refuted.lossless
     assert refuted.violation is not None
-
-
-@pytest.mark.parametrize("nodes", [1, 3, 5, 7])
-@pytest.mark.parametrize("seed", range(3))
-def test_opt_tree_has_the_likeliest_prefixes_of_a_product(nodes, seed):
-    """The best-first search on marginals: no other tree of so many nodes has a larger sum of their probabilities."""
-    draft = instance_of("marginals", 3 if nodes < 6 else 2, nodes, seed).draft
-    scheme = OptTree(nodes)
-    tree = scheme.draw(draft, None)
-    contexts = {(*context, token) for context, tokens in tree.children.items() for token in tokens}
-    masses = {path: mass for length in range(1, nodes + 1) for path, mass in paths(draft, length)}
-    assert len(contexts) == nodes
-    assert sorted(map(masses.get, contexts)) == sorted(masses.values())[-nodes:]
 
 
 @pytest.mark.parametrize(
