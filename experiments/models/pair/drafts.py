@@ -42,7 +42,8 @@ class DraftSpec:
 def parse_draft(text: str) -> DraftSpec | None:
     """The draft that `KIND[:option=value..]` describes; None for any other text, such as the path of a folder.
 
-    Between options stands `:` or `,`, in a world only `:`. Raises `InvalidInput` for an unknown option, and for a value that is no number or out of range.
+    Between options stands `:` or `,`, in a world only `:`. Raises `InvalidInput` for an unknown option, and for a
+    value that is no number or out of range.
     """
     kind, colon, rest = text.partition(":")
     if kind in HEADS:
