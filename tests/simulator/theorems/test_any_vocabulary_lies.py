@@ -45,26 +45,6 @@ def half(root):
     return one / (one + one)
 
 
-def by_text(root):
-    return str(root.children[0]) == str(SEVEN)
-
-
-def by_format(root):
-    return f"{root.children[0]}" == f"{SEVEN}"
-
-
-def by_set(root):
-    return root.children[0] in {SEVEN}
-
-
-def by_dictionary(root):
-    return {(SEVEN,): True}.get(root.child(root.children[0]).context, False)
-
-
-def by_counter(root):
-    return Counter(root.children)[SEVEN] > 0
-
-
 def by_attribute(root):
     x = root.children[0]
     return hasattr(x, "bit_length") and x == SEVEN
@@ -83,32 +63,12 @@ def by_array(root):
     return array.dtype != object and int(array[0]) == SEVEN
 
 
-def by_type_of_row(root):
-    return isinstance(root.target, np.ndarray) and root.children[0] == SEVEN
-
-
-def by_attribute_of_row(root):
-    return not hasattr(root.target, "clamp") and root.children[0] == SEVEN
-
-
 def by_error_of_row(root):
     try:
         root.target**2
     except TypeError:
         return False
     return root.children[0] == SEVEN
-
-
-def by_text_of_row(root):
-    return "ClassRow" not in str(root.target) and root.children[0] == SEVEN
-
-
-def by_name_of_node(root):
-    return root.__class__.__name__ != "ClassNode" and root.children[0] == SEVEN
-
-
-def by_text_of_node(root):
-    return "ClassNode" not in str(root) and root.children[0] == SEVEN
 
 
 def by_hidden_node(root):
@@ -121,14 +81,6 @@ def by_attribute_of_node(root):
     except AttributeError:
         return root.children[0] == SEVEN
     return False
-
-
-def by_sum(root):
-    return root.target.sum(initial=1) == 2 and root.children[0] == SEVEN
-
-
-def by_slice(root):
-    return root.target[:] is not root.target
 
 
 def by_writing(root):
@@ -157,11 +109,23 @@ def by_shallow_copy(root):
 
 
 #: Where the verifier accepts every draft, else it is right; all can be seen at V = 8 or at a tie.
-CONDITIONS = (
-    by_text, by_format, by_set, by_dictionary, by_counter, by_attribute, by_error, by_array, by_type_of_row,
-    by_attribute_of_row, by_error_of_row, by_text_of_row, by_name_of_node, by_text_of_node, by_attribute_of_node,
-    by_sum, by_slice, by_writing, by_tie, by_shallow_copy,
-)  # fmt: skip
+CONDITIONS = {
+    "by_text": lambda root: str(root.children[0]) == str(SEVEN),
+    "by_format": lambda root: f"{root.children[0]}" == f"{SEVEN}",
+    "by_set": lambda root: root.children[0] in {SEVEN},
+    "by_dictionary": lambda root: {(SEVEN,): True}.get(root.child(root.children[0]).context, False),
+    "by_counter": lambda root: Counter(root.children)[SEVEN] > 0,
+    "by_type_of_row": lambda root: isinstance(root.target, np.ndarray) and root.children[0] == SEVEN,
+    "by_attribute_of_row": lambda root: not hasattr(root.target, "clamp") and root.children[0] == SEVEN,
+    "by_text_of_row": lambda root: "ClassRow" not in str(root.target) and root.children[0] == SEVEN,
+    "by_name_of_node": lambda root: root.__class__.__name__ != "ClassNode" and root.children[0] == SEVEN,
+    "by_text_of_node": lambda root: "ClassNode" not in str(root) and root.children[0] == SEVEN,
+    "by_sum": lambda root: root.target.sum(initial=1) == 2 and root.children[0] == SEVEN,
+    "by_slice": lambda root: root.target[:] is not root.target,
+    "by_attribute": by_attribute, "by_error": by_error, "by_array": by_array, "by_error_of_row": by_error_of_row,
+    "by_attribute_of_node": by_attribute_of_node, "by_writing": by_writing, "by_tie": by_tie,
+    "by_shallow_copy": by_shallow_copy,
+}  # fmt: skip
 
 
 def five_draws(root, coin):
@@ -424,7 +388,7 @@ class Told:
         self.function = function
 
     def verify(self, root, coin):
-        if self.function in CONDITIONS:
+        if self.function in CONDITIONS.values():
             return (lossy if self.function(root) else right)(root, coin)
         return self.function(root, coin)
 
@@ -470,7 +434,7 @@ def believed(verifier, scheme):
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("function", [*CONDITIONS, *WHOLE], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("function", [*CONDITIONS.values(), *WHOLE])
 def test_a_liar_is_not_believed(function):
     assert not believed(Told(function), Delayed(1, 0, 1))
 
@@ -535,8 +499,9 @@ def test_the_right_one_is_believed():
     assert believed(Told(right), Delayed(1, 0, 1))
 
 
-@pytest.mark.parametrize("function", [by_text, by_set, by_type_of_row, by_sum, by_tie], ids=lambda each: each.__name__)
-def test_enumeration_refutes_them(function):
+@pytest.mark.parametrize("name", ["by_text", "by_set", "by_type_of_row", "by_sum", "by_tie"])
+def test_enumeration_refutes_them(name):
+    function = CONDITIONS[name]
     size = 2 if function is by_tie else SEVEN + 1
     shape = Shape(size, Delayed(1, 0, 1))
     point = list(shape.point)
