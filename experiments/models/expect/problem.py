@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,8 +36,6 @@ from draftproof.simulator.protocol import Context
 FULL, CUT = 32, 8
 #: The default number of root contexts.
 ROOTS = 4
-#: The estimated time is printed where computing tables takes more seconds than this.
-LONG = 5.0
 
 
 @dataclass(frozen=True)
@@ -136,14 +133,10 @@ class ModelsWorld:
         return self.tables[depth]
 
     def _compute_all(self, depth: int) -> list[Arrays]:
-        started, tables = perf_counter(), list[Arrays]()
-        for number, root in enumerate(self.contexts):
+        tables = []
+        for root in self.contexts:
             key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
             tables.append(cached_arrays(key, partial(self._compute, root, depth)))
-            rest = (perf_counter() - started) * (len(self.contexts) - 1 - number) / (number + 1)
-            if number == 0 and rest > LONG:
-                rows = sum(self.vocab_size**length for length in range(depth + 1))
-                remark(f"tables of p and q to depth {depth}, {rows:,} rows a root: about {rest:.0f} s more")
         if self.cut:
             means = np.mean([arrays["outside"][0][:, -1] for arrays in tables], axis=0)
             remark(

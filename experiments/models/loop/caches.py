@@ -151,19 +151,6 @@ def _chosen(states: torch.Tensor, slots: int, index: torch.Tensor) -> torch.Tens
 
 
 def forward(
-    model: Any, before: ModelCache, tokens: torch.Tensor, positions: torch.Tensor, visible: torch.Tensor
-) -> tuple[torch.Tensor, ModelCache]:
-    """One forward pass over `n` more tokens of each sequence: their logits, shape `(B, n, V)`, and the longer cache.
-
-    tokens, positions: shape `(B, n)`. visible: booleans, shape `(B, n, S + n)`, the slots that each token may
-    attend to: itself and tokens before it in its sequence. The new slots count as held by no sequence until `kept` says
-    which tokens stay.
-    """
-    output, after = forward_output(model, before, tokens, positions, visible)
-    return output.logits, after
-
-
-def forward_output(
     model: Any,
     before: ModelCache,
     tokens: torch.Tensor,
@@ -171,7 +158,12 @@ def forward_output(
     visible: torch.Tensor,
     **inputs: torch.Tensor,
 ) -> tuple[Any, ModelCache]:
-    """As `forward`, with the whole output of the model. inputs: further arguments of the model."""
+    """One forward pass over `n` more tokens of each sequence: the output of the model, and the longer cache.
+
+    tokens, positions: shape `(B, n)`. visible: booleans, shape `(B, n, S + n)`, the slots that each token may
+    attend to: itself and tokens before it in its sequence. The new slots count as held by no sequence until `kept` says
+    which tokens stay. inputs: further arguments of the model.
+    """
     cache = before.as_cache()
     output = model(
         input_ids=tokens,
@@ -194,5 +186,5 @@ def prompt_cache(model: Any, tokens: Sequence[int], device: torch.device | str, 
     ids = torch.tensor([list(tokens)], dtype=torch.long, device=device)
     count = ids.shape[1]
     causal = torch.ones(1, count, count, dtype=torch.bool, device=device).tril()
-    _, after = forward_output(model, empty, ids, torch.arange(count, device=device)[None], causal, **inputs)
+    _, after = forward(model, empty, ids, torch.arange(count, device=device)[None], causal, **inputs)
     return after.kept(0, [range(count)])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache, forward_output
+from draftproof.experiments.models.loop.caches import ModelCache, forward
 from draftproof.experiments.models.loop.reading import Reading, Row, table
 from draftproof.experiments.models.pair.head import Head
 from draftproof.simulator.protocol import Context
@@ -108,7 +108,7 @@ class HeadReading(Reading):
         inputs = {"features": features}
         if self._head.places > 1:
             inputs["places"] = table([row.places for row in rows], tokens.shape[1]).to(tokens.device)
-        output, self.cache = forward_output(self._head, self.cache, tokens, positions, sees, **inputs)
+        output, self.cache = forward(self._head, self.cache, tokens, positions, sees, **inputs)
         for sequence, row in enumerate(rows):
             for context, end in row.ends.items():
                 places = slice(end + 1 - self._head.places, end + 1)

@@ -10,7 +10,7 @@ verifier accepts, and the correction) -> `State`, with the caches trimmed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -352,13 +352,9 @@ def many_blocks(
     """
     start = loop.start(root)
     blocks: list[Block] = []
-    for count in _portions(runs, batch):
+    for first in range(0, runs, batch):
+        count = min(batch, runs - first)
         blocks += loop.blocks(start.repeated(count), coin)
         if progress:
             progress(count)
     return blocks
-
-
-def _portions(runs: int, batch: int) -> Iterator[int]:
-    for first in range(0, runs, batch):
-        yield min(batch, runs - first)

@@ -7,6 +7,7 @@ most tokens needs; no other token attends to a padding place, in this pass or la
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import chain, repeat
 from typing import Any
 
@@ -78,12 +79,14 @@ class Reading:
         self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         """The logits of one pass over the tokens of these rows."""
-        if self._watch is None:
-            logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
-            return logits
-        with self._watch.part("passes"), features_of(self._model) as hidden:
-            logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
-        self._outputs.append((hidden[0], logits))
+        with ExitStack() as stack:
+            if self._watch is not None:
+                hidden = stack.enter_context(features_of(self._model))
+                stack.enter_context(self._watch.part("passes"))
+            output, self.cache = forward(self._model, self.cache, tokens, positions, sees)
+        logits: torch.Tensor = output.logits
+        if self._watch is not None:
+            self._outputs.append((hidden[0], logits))
         return logits
 
     def output(self, sequence: int, context: Context = (), back: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -93,7 +93,7 @@ def _probe(model: Any) -> float:
     sees = torch.cat([before.held[:, None].expand(-1, 4, -1), torch.eye(4, dtype=torch.bool, device=device)[None]], 2)
     together, _ = forward(model, before, tokens, torch.full_like(tokens, len(first)), sees)
     alone = model(torch.tensor([[*first, token] for token in others], device=device)).logits[:, -1]
-    return float((together[0] - alone).abs().max() / alone.abs().max())
+    return float((together.logits[0] - alone).abs().max() / alone.abs().max())
 
 
 def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:

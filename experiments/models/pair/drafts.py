@@ -4,14 +4,13 @@ Early exit is the target's first layers with its own last norm and its own outpu
 with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.simulator.errors import InvalidInput
 
 #: For every kind of draft its options with their defaults; None for an option that must be given.
@@ -19,6 +18,13 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "lookup": {"n": 3, "smoothing": 0.1},
     "ngram": {"order": 4},
     "early": {"layers": None},
+}
+#: The kinds that are trained for a target and loaded from a folder, with the fields of their configuration (`head`).
+HEADS: Mapping[str, Mapping[str, int]] = {
+    "eagle": {},
+    "eagle3": {"three_layers": True, "own_output": True},
+    "griffin": {"guided": True, "second_output": True},
+    "specblock": {"three_layers": True, "own_output": True, "num_hidden_layers": 2, "places": 4},
 }
 
 
@@ -42,10 +48,10 @@ class DraftSpec:
 def parse_draft(text: str) -> DraftSpec | None:
     """The draft that `KIND[:option=value..]` describes; None for any other text, such as the path of a folder.
 
-    Between options stands `:` or `,`, in a world only `:`. Raises `InvalidInput` for an unknown option, and for a
-    value that is no number or out of range.
+    Between options stands `:` or `,`, in a world only `:`. Raises `InvalidInput` for an unknown option, and for a value
+    that is no number or out of range.
     """
-    kind, colon, rest = text.partition(":")
+    kind, _, rest = text.partition(":")
     if kind in HEADS:
         return DraftSpec(kind, folder=rest)
     if kind not in KINDS:
@@ -53,16 +59,14 @@ def parse_draft(text: str) -> DraftSpec | None:
     usual = KINDS[kind]
     way_out = f"write {kind}:" + ":".join(f"{name}={2 if value is None else value:g}" for name, value in usual.items())
     given: dict[str, int | float] = {}
-    for part in re.split("[:,]", rest) if colon else ():
-        name, _, value = (word.strip() for word in part.partition("="))
-        if name not in usual or name in given:
-            raise InvalidInput(f"draft={text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")
+    for name, value in parse_assignments(rest.replace(":", ","), kind, text).items():
+        if name not in usual:
+            raise InvalidInput(f"draft={text}: {name} is no option of {kind}; {way_out}")
         try:
             given[name] = float(value) if isinstance(usual[name], float) else int(value)
         except ValueError:
             raise InvalidInput(f"draft={text}: {value!r} is no number of that kind; {way_out}") from None
-        least_missed = given[name] < 1 if isinstance(given[name], int) else not 0 < given[name] < 1
-        if least_missed:
+        if given[name] < 1 if isinstance(given[name], int) else not 0 < given[name] < 1:
             raise InvalidInput(f"draft={text}: {name} must be at least 1, a share between 0 and 1; {way_out}")
     options = {name: given.get(name, value) for name, value in usual.items()}
     missing = [name for name, value in options.items() if value is None]

@@ -3,7 +3,7 @@
 At a token the layers read the token's embedding joined with the feature of the token before it. What they put out
 becomes a row, and the feature that the head expects at the token. For tokens of the text the features are the target's;
 in a tree, which the target has not read yet, they are the head's own. So a row depends on where the tree begins:
-`continued` computes the rows that the loop has. Kinds of heads (`head_kinds.HEADS`) are fields of one configuration:
+`continued` computes the rows that the loop has. Kinds of heads (`drafts.HEADS`) are fields of one configuration:
 
 - `eagle` ([2401.15077](https://arxiv.org/abs/2401.15077)): a feature is what the target's output layer reads; the same
   layer turns what the head puts out into a row.
@@ -42,7 +42,7 @@ from transformers.masking_utils import create_causal_mask
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from draftproof.experiments.models.pair.devices import quiet_loading
-from draftproof.experiments.models.pair.head_kinds import HEADS
+from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.hidden import additive, features_of, layers_of, shifted
 from draftproof.experiments.models.pair.loading import Located, check_files
 from draftproof.simulator.errors import InvalidInput

@@ -1,7 +1,7 @@
 """Opens a pair of models (trained now, loaded from a folder, or any two models), with its text."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +20,8 @@ from draftproof.experiments.models.pair.roots import (
     Roots,
     continued_roots,
     read_prompts,
+    roots_of,
     spread_roots,
-    text_roots,
     with_bos,
 )
 from draftproof.experiments.models.pair.training import choose_recipe
@@ -29,6 +29,7 @@ from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.protocol import Context
 
 #: Training steps of the target of a quick validation.
 QUICK_STEPS = 150
@@ -98,7 +99,8 @@ class Opened:
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
         count = otherwise if count is None else count
-        return text_roots(self.pair, self.corpus, count, self.context or self._length(CONTEXT_TOKENS))
+        length = self.context or self._length(CONTEXT_TOKENS)
+        return self._of_text(roots_of(self.held_out, count, length, self.pair.begins))
 
     def many_roots(self, count: int, seed: int, sampling: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
@@ -106,7 +108,9 @@ class Opened:
             prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
             return continued_roots(self.pair, prompts, count, seed, sampling)
         lengths = [self._length(tokens) for tokens in LENGTHS] if self.context is None else [self.context]
-        contexts = spread_roots(self.held_out, count, self.pair.begins, lengths)
+        return self._of_text(spread_roots(self.held_out, count, self.pair.begins, lengths))
+
+    def _of_text(self, contexts: Sequence[Context]) -> Roots:
         return Roots(tuple(contexts), f"roots of {text_label(self.corpus.name)}")
 
     def _length(self, tokens: int) -> int:
@@ -166,11 +170,7 @@ def load_wanted(wanted: PairRequest) -> Opened:
 
 def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
     """In the body a small target runs on one thread, since several threads are slower for it."""
-    return _threads(_is_small(pair))
-
-
-def _is_small(pair: Pair) -> bool:
-    return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
+    return _threads(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
 
 
 @contextmanager

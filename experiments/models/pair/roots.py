@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.grid.groups import ALL, NONE
-from draftproof.experiments.inputs.text import text_label
-from draftproof.experiments.models.pair.corpus import Corpus, sample
+from draftproof.experiments.models.pair.corpus import sample
 from draftproof.experiments.models.pair.devices import check_fits, max_positions
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.shared.progress import bar
@@ -171,12 +170,6 @@ def with_bos(pair: Pair, bos: str) -> Pair:
     if bos == "yes" and (token is None or token >= pair.vocab_size):
         raise InvalidInput(f"--bos yes: {pair.names[0]} has no token for the beginning of a text; leave it out")
     return replace(pair, bos=bos)
-
-
-def text_roots(pair: Pair, corpus: Corpus, count: int, length: int = CONTEXT_TOKENS) -> Roots:
-    """`count` roots of the held-out end of a text; raises as `roots_of`."""
-    contexts = roots_of(pair.encode(corpus.held_out), count, length, pair.begins)
-    return Roots(tuple(contexts), f"roots of {text_label(corpus.name)}")
 
 
 def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT_TOKENS, begins: Context = ()) -> list[Context]:

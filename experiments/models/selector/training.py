@@ -27,8 +27,7 @@ from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS, Roots
 from draftproof.experiments.models.selector.features import block_starts, hidden_widths, network_inputs
 from draftproof.experiments.models.selector.file import save_selector, times_fields
-from draftproof.experiments.models.selector.fitting import BATCH, DECAY, EPOCHS, GRID, search
-from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
+from draftproof.experiments.models.selector.fitting import GRID, search
 from draftproof.experiments.models.selector.rivals import Labelled, best_static, gain_over, judged
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -112,16 +111,7 @@ def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, kept: St
             name: int(part.sum()) for name, part in zip(("training", "validating", "held_out"), parts, strict=True)
         },
         "base": [_shape(plan.actions[base[number]]) for number in labelled.settings],
-        "hyperparameters": {
-            **best.fields(),
-            "optimiser": "AdamW",
-            "weight_decay": DECAY,
-            "batch": BATCH,
-            "most_epochs": EPOCHS,
-            "projected": PROJECTED,
-            "hidden": list(HIDDEN),
-            "chosen_by": "tokens per time of the arg-max action on the validating roots, over the best static action",
-        },
+        "hyperparameters": best.fields(),
         "grid": [one.fields() for one in fitted],
         "held_out_gain": gain_over(base, held_out, best.network.choices(held_out.inputs)),
         "rows": judged(best.network, labelled.where(parts[0] | parts[1]), held_out, base, plan.seed, groups),

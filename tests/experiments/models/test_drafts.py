@@ -188,12 +188,12 @@ def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("ngram:order", "'' is no number of that kind"),
+        ("ngram:order", "'order' in 'ngram:order' is no parameter; write ngram:key=value"),
         ("ngram:order=two", "'two' is no number of that kind; write ngram:order=4"),
         ("ngram:order=0", "order must be at least 1"),
         ("lookup:smoothing=1", "a share between 0 and 1"),
-        ("lookup:n=2,n=3", "it is there twice; write lookup:n=3:smoothing=0.1"),
-        ("lookup:order=3", "'order=3' is no option of lookup"),
+        ("lookup:n=2,n=3", "gives 'n' twice; give it once"),
+        ("lookup:order=3", "order is no option of lookup; write lookup:n=3:smoothing=0.1"),
         ("early", "layers is missing; write early:layers=2"),
     ],
 )
