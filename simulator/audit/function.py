@@ -22,7 +22,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
-from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
+from draftproof.simulator.verdicts.lossless import check
 from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
 #: The attribute of a verifier that `lossless` decorated: its options.
@@ -186,19 +186,20 @@ def assert_lossless(
             options["arithmetic"] = arithmetic
         assert_function_lossless(verifier, target, draft, scheme, **options)
         return
-    if target is None and draft is None and not options:
-        try:
-            report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"), scheme=scheme)
-        except Fails as error:
-            raise AssertionError(f"{verifier.card.name} fails: {error}") from error
-        if report.failed is not None:
-            _, verdict = report.failed
-            raise AssertionError(f"{report.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")
-        return
-    if target is None or draft is None or scheme is None or options:
+    numbers, whole = arithmetic or "rational", target is None and draft is None
+    if options or (not whole and (target is None or draft is None or scheme is None)):
         wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or no instance"
         raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
-    assert_verifier_lossless(verifier, target, draft, scheme, arithmetic or "rational", engine)
+    try:
+        if target is None or draft is None or scheme is None:
+            failed = standard_check(verifier, judge_of(verifier, numbers), scheme=scheme).failed
+            found = None if failed is None else failed[1]
+        else:
+            found = check(verifier, target, draft, scheme, numbers, engine)
+    except Fails as error:
+        raise AssertionError(f"{verifier.card.name} fails: {error}") from error
+    if found is not None:
+        found.assert_lossless()
 
 
 def lossless(**options: Any) -> Callable[[Any], Any]:

@@ -36,7 +36,7 @@ from draftproof.simulator.verdicts.cases import (
     corner_instances,
     shape_of,
 )
-from draftproof.simulator.verdicts.lossless import assert_verifier_lossless, block_law
+from draftproof.simulator.verdicts.lossless import block_law, check
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _named(name: str, case: SizedScheme, run: Callable[..., None], *arguments: A
 
 def _lossless(verifier: Verifier, case: SizedScheme, instances: Callable[[], Iterator[Instance]]) -> None:
     for instance in instances():
-        assert_verifier_lossless(verifier, instance.target, instance.draft, case[1], engine="enumerate")
+        check(verifier, instance.target, instance.draft, case[1], engine="enumerate").assert_lossless()
 
 
 def _sample_cases(case: SizedScheme) -> Iterator[tuple[Instance, AttachedTree]]:

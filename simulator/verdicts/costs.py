@@ -167,18 +167,6 @@ class Costing:
         return deepest(scheme, lambda shape: steps(self.verifier, shape, vocab_size) <= most) or Delayed(1, 0, 0)
 
 
-def assert_affordable(
-    evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, user_defined: bool = False
-) -> None:
-    """Raises `TooLarge` for an enumeration of more than `most_runs` runs; structured engines check their own limits."""
-    if choose_engine(evaluator.verifier, scheme, evaluator.engine, pair[1]) == "enumerate":
-        _refuse_state(evaluator, scheme, pair)
-        instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
-        generator = np.random.default_rng(0)
-        size = estimate_size(evaluator.verifier, instance.target, instance.draft, scheme, generator)
-        assert_runs(evaluator.verifier, scheme, size.runs, most_runs, instance.vocab_size, name, user_defined)
-
-
 def _refuse_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> None:
     """Raise `InvalidVerifier` for a user-defined verifier that keeps state; called before it has run on any tree."""
     if not is_library(evaluator.verifier):

@@ -1,4 +1,4 @@
-"""Laws and verdicts for one instance: `block_law`, `check` and `assert_verifier_lossless`."""
+"""Laws and verdicts for one instance: `block_law` and `check`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
 from draftproof.simulator.drafts import Delayed, UserScheme
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -82,6 +82,11 @@ class Check:
     @property
     def block_efficiency(self) -> Fraction | float:
         return self.metrics.block_efficiency
+
+    def assert_lossless(self) -> None:
+        """Raise `AssertionError` with the violation unless it is lossless."""
+        if not self.lossless:
+            raise AssertionError(f"{self.verifier} is not lossless on {self.scheme}: {self.violation}")
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict and its numbers, exact ones as `Fraction`."""
@@ -300,20 +305,3 @@ def check(
     memory: bytes that structured engines may take.
     """
     return Evaluator(verifier, arithmetic, engine, memory=memory).check(target, draft, scheme, progress)
-
-
-def assert_verifier_lossless(
-    verifier: Verifier,
-    target: TokenProcess,
-    draft: TokenProcess,
-    scheme: DraftScheme,
-    arithmetic: str = "rational",
-    engine: str = "auto",
-) -> None:
-    """Raise `AssertionError` with the violation unless `check` finds the verifier lossless; arguments as there."""
-    try:
-        verdict = check(verifier, target, draft, scheme, arithmetic, engine)
-    except Fails as error:
-        raise AssertionError(f"{verifier.card.name} fails: {error}") from error
-    if not verdict.lossless:
-        raise AssertionError(f"{verdict.verifier} is not lossless on {scheme}: {verdict.violation}")

@@ -123,22 +123,23 @@ def standard_check(
     progress: Progress | None = None,
     facts: bool = True,
     scheme: DraftScheme | None = None,
-    jobs: Sequence[_Job] | None = None,
 ) -> Standard:
     """Check `verifier` on the standard set until it fails, the set is done, or time is over.
 
     judge: used in place of `check`. late: whether time is over, called before every instance.
     progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
     scheme: replaces those that the card declares; it must have at most 1,000 draft trees.
-    jobs: `standard_jobs(scheme, schemes_of(card))`, if the caller has them.
     Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
     for a verifier that accepts the trees of no scheme.
     """
     card = verifier.card
     declared = lossless_for(card)  # before any call, which could change the card
     names = schemes_of(card) if scheme is None else (scheme.name,)
-    known = standard_jobs(scheme, names) if jobs is None else jobs
-    jobs = [job for job in known if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
+    jobs = [
+        job
+        for job in standard_jobs(scheme, names)
+        if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)
+    ]
     report = Standard(card.name, names)
     streams = {job.case: instances_of(job.case) for job in jobs}
     for stage in (True, False):

@@ -6,6 +6,7 @@ Draft trees and coins are exact: the errors are those of the rounded rows and of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.world_grammar import USUAL
 from draftproof.experiments.inputs.worlds import World, told_note
-from draftproof.experiments.result import Column, Result, Table
-from draftproof.experiments.shared.progress import Tick, bar, named_errors, remark
+from draftproof.experiments.result import Column, Interrupted, Result, Table
+from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, named_errors, remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -67,8 +68,9 @@ def precision_result(
     roots = {scheme: _roots(worlds, scheme) for scheme in schemes}
     cells = [(named, scheme, each) for named in verifiers for scheme in schemes for each in precisions]
     trees = _planned(cells, roots, settings)
-    rows, by_root = [], []
-    with bar("draft trees", trees) as tick:
+    rows: list[dict[str, Any]] = []
+    by_root: list[dict[str, Any]] = []
+    with bar("draft trees", trees) as tick, suppress(KeyboardInterrupt):
         for named, scheme, precision in cells:
             about = {"verifier": named.label, "scheme": str(scheme), "precision": precision.name}
             found = [about | _measured(named, scheme, precision, case, tick) for case in roots[scheme]]
@@ -82,6 +84,11 @@ def precision_result(
         Table.of(_ALONE, alone, title="rounded rows alone", name="precisions"),
         Table.of(_ROOTS, by_root, name="roots", shown=False),
     ]
+    if not rows:
+        raise KeyboardInterrupt
+    if len(rows) < len(cells):
+        title = f"UNFINISHED: bias in low precision, {len(rows)} of {len(cells)} rows"
+        raise Interrupted(Result(title, tables, _NOTES, INTERRUPTED))
     return Result("bias in low precision", tables, _NOTES)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +11,8 @@ from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rules, written
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.inputs.worlds import World
-from draftproof.experiments.result import Column, Result, Table, hidden
-from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
+from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
+from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, counted, remark
 from draftproof.lp_analysis import Optimum, optimum
 from draftproof.lp_analysis.problem import is_one_path
 from draftproof.simulator.arithmetic import RATIONAL
@@ -59,11 +59,12 @@ def strings_result(verifiers: Any, schemes: Sequence[DraftScheme], worlds: Seque
     rows: list[dict[str, Any]] = []
     witnesses: list[dict[str, Any]] = []
     spellings: list[dict[str, Any]] = []
-    for scheme in schemes:
-        made, found, best = _on_scheme(rules, scheme, pairs)
-        rows += made
-        witnesses += found
-        spellings += [] if best is None else [{"scheme": str(scheme), "lower": best[0], "upper": best[1]}]
+    title, finished = f"{counted(len(rules), 'rule')} of two tokenizers", False
+    with suppress(KeyboardInterrupt):
+        for scheme in schemes:
+            best = _on_scheme(rules, scheme, pairs, rows, witnesses)
+            spellings += [] if best is None else [{"scheme": str(scheme), "lower": best[0], "upper": best[1]}]
+        finished = True
     notes = ["best on its path: of any lossless verifier of the target tokens that the rule proposes."]
     notes += [
         f"of all spellings: share of {float(each['upper']):.6f}, the optimum of lossless verifiers of the drafted "
@@ -78,19 +79,24 @@ def strings_result(verifiers: Any, schemes: Sequence[DraftScheme], worlds: Seque
         tables.append(Table.of(_WITNESS, witnesses, title="witnesses", name="witness"))
     if spellings:
         tables.append(Table.of(_SPELLINGS, spellings, name="spellings", shown=False))
-    verdict = 0 if all(row["lossless"] for row in rows) else 1
-    return Result(f"{counted(len(rules), 'rule')} of two tokenizers", tables, notes, verdict)
+    if not finished:
+        title = f"UNFINISHED, no verdict on other rules and schemes: {title}"
+        raise Interrupted(Result(title, tables, notes, INTERRUPTED))
+    return Result(title, tables, notes, 0 if all(row["lossless"] for row in rows) else 1)
 
 
 def _on_scheme(
-    rules: dict[str, StringRule | NamedVerifier], scheme: DraftScheme, worlds: Sequence[StringsWorld]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], tuple[Fraction, Fraction] | None]:
-    """The rows of the rules, the witnesses of those that are refuted, and the optimum over all spellings."""
+    rules: dict[str, StringRule | NamedVerifier],
+    scheme: DraftScheme,
+    worlds: Sequence[StringsWorld],
+    rows: list[dict[str, Any]],
+    witnesses: list[dict[str, Any]],
+) -> tuple[Fraction, Fraction] | None:
+    """Add the rows of the rules, and the witnesses of those that are refuted; the optimum over all spellings."""
     weighted = [(world, *each) for world in worlds for each in world.roots(scheme.depth)]
     roots = [root for _, root, _ in weighted]
     weights = [weight / len(worlds) for *_, weight in weighted]
-    seconds = _expected_seconds(roots[0], len(rules), len(roots))
-    remark(f"{counted(len(rules), 'rule')}, {counted(len(roots), 'root')}, {duration(seconds)}")
+    remark(f"{counted(len(rules), 'rule')}, {counted(len(roots), 'root')}")
     about = {
         "scheme": str(scheme),
         "world": str(worlds[0]) + (f" and {len(worlds) - 1:,} more" if len(worlds) > 1 else ""),
@@ -98,7 +104,7 @@ def _on_scheme(
         "source": [world.source for world in worlds],
         "versions": versions(),
     }
-    rows, witnesses = [], []
+    before = len(rows)
     with bar("strings", (len(rules) + 1) * len(roots)) as tick:
         for name, rule in rules.items():
             found = []
@@ -111,18 +117,10 @@ def _on_scheme(
                 of_pair = [(world, root) for world, root, _ in weighted if world is weighted[wrong][0]]
                 witnesses.append({"verifier": name, "world": str(of_pair[0][0]), **_shrunk(rule, of_pair)})
         best = _best(roots, weights, tick)
-    for row in rows:
+    for row in rows[before:]:
         if best is not None and row["sees_text"] and row["lossless"]:
             row["share"] = float(row["block_efficiency"]) / float(best[1])
-    return rows, witnesses, best
-
-
-def _expected_seconds(root: TextRoot, rules: int, roots: int) -> float:
-    """A rough time."""
-    drafts = math.pow(len(root.pair.draft_tokens.tokens), root.drafted)
-    contexts = math.pow(root.vocab_size, root.depth)
-    rule = 0.005 + 1.5e-5 * drafts + 6e-6 * contexts * root.vocab_size
-    return roots * (rules * rule + 0.005 + 1.8e-4 * drafts + 2e-4 * contexts)
+    return best
 
 
 def _row(
