@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.grid.store import stored_rows
+from draftproof.simulator.audit import Audit
+from draftproof.simulator.verdicts.lossless import Evaluator
 from tests.experiments.grid.stores import timeless
 
 #: Work that lasts.
@@ -96,6 +98,50 @@ def test_check_says_how_far_it_came(tmp_path):
     assert re.search(r"UNFINISHED, no verdict: \d+ of 500 instances, no violation on these", out)
     assert "LOSSLESS" not in out
     assert not (tmp_path / "out.json").exists()
+
+
+def test_audit_shows_what_was_judged_and_gives_no_verdict(draftproof, tmp_path, monkeypatch):
+    judged, done = Audit.judge, []
+
+    def until(*given):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(judged(*given))
+        return done[-1]
+
+    monkeypatch.setattr(Audit, "judge", until)
+    (tmp_path / "theirs.py").write_text("def nothing(tokens, q, p):\n    return 0, 0\n")
+    right = Path(__file__).parents[1] / "data" / "audited" / "traps.py"
+    for function, found in ((f"{right}:right", "no bias on these"), ("theirs.py:nothing", "it is refuted on one")):
+        done.clear()
+        ran = draftproof("audit", function, "--interface", "chain")
+        assert ran.code == 130
+        assert f"UNFINISHED, no verdict: 2 of 11 instances, {found}" in ran.out
+        assert "LOSSLESS" not in ran.out
+        assert not list(tmp_path.glob("witness*"))
+
+
+def test_the_standard_check_and_one_of_several_verifiers_say_that_they_are_unfinished(draftproof, monkeypatch):
+    check, done = Evaluator.check, []
+
+    def until(*given):
+        done.append(0)
+        if len(done) > 3:
+            raise KeyboardInterrupt
+        return check(*given)
+
+    monkeypatch.setattr(Evaluator, "check", until)
+    alone = draftproof("check", "spechub")
+    assert (alone.code, "UNFINISHED, no verdict: 3 of " in alone.out) == (130, True)
+    assert "LOSSLESS" not in alone.out
+    done.clear()
+    given = ("--world", "family:dirichlet,seeds=0..1", "--K", 1, "--L2", 1, "--engine", "enumerate")
+    both = draftproof("check", "nss", "naive", *given)
+    assert both.code == 130
+    [finished, unfinished] = [line for line in both.out.splitlines() if "nss" in line or "naive" in line]
+    assert "LOSSLESS" in finished
+    assert "UNFINISHED" in unfinished
+    assert "LOSSLESS" not in unfinished
 
 
 def test_a_program_that_is_ended_within_code_from_a_text_says_so(tmp_path):

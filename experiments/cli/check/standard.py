@@ -21,9 +21,10 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
     """
     only = named.label if scheme is None else f"{named.label} on {scheme}"
     remark(f"standard check of {only}: up to {seconds:g} s, or until it is refuted")
-    deadline, passed, planned = time.monotonic() + seconds, 0.0, isinstance(named.verifier, Planned)
+    passed, planned = 0.0, isinstance(named.verifier, Planned)
     with named_errors(only):
         jobs = len(standard_jobs(scheme, schemes_of(named.verifier.card)))
+    deadline = time.monotonic() + seconds
     with bar("instances", jobs) as tick, named_errors(only):
 
         def count(steps: float) -> None:
