@@ -48,6 +48,7 @@ def check(
     max_memory: float = 4.0,
     seconds: float | None = None,
     witness: str | None = None,
+    dask: str | None = None,
 ) -> Result:
     """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: only by its structure, no proof.
 
@@ -77,11 +78,14 @@ def check(
         max_memory: Refuse structured work of more GiB.
         seconds: Time of the standard check (20 where it is not given).
         witness: File of a witness; where it is not given, a name made from the content.
+        dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.check.conformance import NAME, on_conformance
     from draftproof.experiments.cli.check.standard import on_standard_set
     from draftproof.experiments.cli.check.views import result_of
+    from draftproof.experiments.grid.machines import Machines
 
+    machines = Machines(1, dask)
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
     check_files([verifiers, world, scheme], {"witness": witness})
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
@@ -93,17 +97,21 @@ def check(
         from draftproof.experiments.cli.check.strings import strings_result
 
         _enumerated("two tokenizers", settings)
-        _refuse_beside("rules of two tokenizers", {"seconds": seconds, "witness": witness, "precision": precision})
+        alone = {"seconds": seconds, "witness": witness, "precision": precision, "dask": dask}
+        _refuse_beside("rules of two tokenizers", alone)
         worlds = find_worlds("strings" if world is None else world, **sampled)
         return strings_result(verifiers, find_schemes(scheme, worlds[0], **lengths), worlds)
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
+    if dask is not None and any(each.user_defined and not each.from_file for each in named):
+        raise InvalidInput("dask is for verifiers as text, not for an object of Python; leave it out")
     if isinstance(text, str) and text.partition(":")[0] == NAME:
         _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
+        _refuse_beside(NAME, {"dask": dask})
         return result_of(on_conformance(named, scheme, text, _enumerated(NAME, settings)), None)
     if precision is not None:
         from draftproof.experiments.cli.check.precision import EXACT, precision_result
 
-        _refuse_beside("precision", {"seconds": seconds, "witness": witness})
+        _refuse_beside("precision", {"seconds": seconds, "witness": witness, "dask": dask})
         exact = _enumerated("precision", settings)
         worlds = find_worlds(EXACT if world is None else world, **sampled)
         return precision_result(precision, named, find_schemes(scheme, worlds[0], **lengths), worlds, exact)
@@ -111,14 +119,13 @@ def check(
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
             limit = 20.0 if seconds is None else seconds
-            return result_of(
-                (on_standard_set(each, made, settings, limit) for each in named for made in schemes), witness
-            )
+            pairs = [(each, made) for each in named for made in schemes]
+            return result_of(machines.ordered(on_standard_set, pairs, settings, limit), witness)
     if seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
     worlds = find_worlds(USUAL if world is None else world, **sampled)
     cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds[0], **lengths)]
-    return result_of((_on_worlds(*cell, worlds, settings, len(cells) > 1) for cell in cells), witness)
+    return result_of(machines.ordered(_on_worlds, cells, worlds, settings, len(cells) > 1), witness)
 
 
 def _enumerated(what: str, settings: Settings) -> Settings:

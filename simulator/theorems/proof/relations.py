@@ -197,7 +197,8 @@ def judged_at(
     """
     zero, one = Ratio(shape.ring, shape.ring.zero), parts[0]
     if len(parts) == 1:
-        tree = balance(shape, one, *place, oracle)
+        context, token = place
+        tree = balance(shape, one, context, token, oracle)
     else:
         mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in parts)
         tree = difference(mine, theirs, shape, one, oracle)

@@ -39,6 +39,7 @@ def timeless(value: Any) -> Any:
         "compare naive block --world family:dirichlet,vocab=2,seeds=0..3 --K 2 --L2 1..2 --arithmetic rational",
         "bound --world text:topics,vocab=2,roots=3 --K 2 --L2 2",
         "bound --bias 0,.05 --world text:topics,vocab=2,roots=3 --K 1 --L2 2",
+        "check naive block ensemble --world family:dirichlet,vocab=2,seeds=0..1 --K 1 --L2 1..2",
         "claims solvers-have-law-p",
     ],
     ids=lambda line: line.split(" --")[0],
