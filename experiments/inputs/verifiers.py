@@ -111,6 +111,12 @@ class Settings:
     jobs: int = 1
     steady: bool = False
 
+    def __post_init__(self) -> None:
+        if self.max_runs < 1:
+            raise InvalidInput(f"max_runs {self.max_runs}: give at least 1")
+        if not self.max_memory > 0:
+            raise InvalidInput(f"max_memory {self.max_memory / 2**30:g}: give more than 0 GiB")
+
     def evaluator(self, named: NamedVerifier) -> Evaluator:
         """The evaluator of one verifier."""
         return evaluator(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)

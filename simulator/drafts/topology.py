@@ -39,7 +39,7 @@ class Topology:
         if sum(self.tree) != len(self.tree) - 1 or any(sum(self.tree[:n]) < n for n in range(1, len(self.tree))):
             raise InvalidInput(
                 f"tree {self.tree} has {len(self.tree)} nodes and {sum(self.tree)} children; level by level every node "
-                "but the root must be the child of one before it, as in 2,1,0,0"
+                "but the root must be the child of one before it, as in topology:tree=2-1-0-0"
             )
 
     @classmethod

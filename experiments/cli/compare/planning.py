@@ -40,6 +40,11 @@ class Limits:
     steps: int | None = None
     paths: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, most in vars(self).items():
+            if most is not None and most < 0:
+                raise InvalidInput(f"most_{name} {most}: give at least 0")
+
 
 @dataclass(frozen=True)
 class Place:
@@ -167,7 +172,8 @@ class Plan:
     def _cost(self, place: Place, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
         """The cost of a row; None for one that is left out."""
         key = place.kind, named.label, scheme
-        if key not in self._costs:
+        known = self._costs.get(key)
+        if known is None or known.engine == "enumerate":  # runs differ from seed to seed
             try:
                 self._costs[key] = self._law_cost(place.world, named, scheme)
             except Fails:  # the row says so

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from draftproof.experiments.grid.store import Store
 from tests.experiments.cli.test_world_file import ROWS, SMALL, compared
 
 
@@ -77,7 +78,7 @@ def test_shapes_without_end_are_refused_at_once(draftproof):
     assert "1,001,000,000 shapes are more than 100,000" in ran.err
 
 
-def test_stores_are_reported_up_to_a_size(draftproof):
+def test_stores_of_any_size_are_reported_and_each_row_up_to_a_size(draftproof):
     line = (
         "compare",
         "naive",
@@ -96,9 +97,14 @@ def test_stores_are_reported_up_to_a_size(draftproof):
     assert draftproof(*line).code == 0
     with Path("rows.db").open("a") as file:
         file.write("\n" * 2**20)
+    assert draftproof("--max-input", 1, "report", "rows.db").code == 0
+    store = Store("rows.db")
+    [row] = store.values()
+    store.add(row | {"words": "a" * 2**20})
+    store.close()
     ran = draftproof("--max-input", 1, "report", "rows.db")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "rows.db has 1,0" in ran.err
+    assert "of rows.db has 1,0" in ran.err
     assert "allow larger files (draftproof --max-input MIB ..)" in ran.err
     assert draftproof("--max-input", 2, "report", "rows.db").code == 0
     draftproof("--max-input", 64, "list")
