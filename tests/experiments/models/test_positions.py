@@ -89,9 +89,10 @@ def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., A
     Path("p.jsonl").write_text(f'{{"text": "{made_text(2)[:-2]}"}}', encoding="utf-8")
     world = "models:target=target,draft=draft,prompts=p.jsonl,context=8"
     few = ("--K", 1, "--L1", 0, "--L2", 16, "--blocks", 20)
-    ran = draftproof("model", "validate", "naive", "--world", world, *few)
+    ran = draftproof("model", "validate", "naive", "--world", world, *few, "--json")
     assert ran.code in (0, 1), ran.err
-    assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
+    greedy = ran.json["same"][2]
+    assert (greedy["check"], greedy["runs"], greedy["verdict"]) == ("greedy", 1, "identical")
 
 
 def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
@@ -118,6 +119,5 @@ def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable
     world = "models:target=target,draft=draft,prompts=p.jsonl,roots=2"
     few = ("--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
     ran = draftproof("model", "validate", "naive", "--world", world, *few)
-    assert "  2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
-    assert "bits per character" not in ran.out
+    assert "after 2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
     assert "Python" not in ran.out
