@@ -159,7 +159,7 @@ def context_of(pair: Pair, content: str | Sequence[Any], most: int | None = None
         limit = max_positions(pair.model(which))
         if limit is not None and len(context) >= limit:
             raise InvalidInput(
-                f"{len(context)} tokens, and the {which} reads {limit} at most; --context N keeps the last N"
+                f"{len(context)} tokens, and the {which} reads {limit} at most; context=N keeps the last N"
             )
     return context
 
@@ -168,7 +168,7 @@ def with_bos(pair: Pair, bos: str) -> Pair:
     """The pair whose texts begin as `bos` says; raises `InvalidInput` where the tokenizer has no such token."""
     token = None if pair.tokenizer is None else pair.tokenizer.bos
     if bos == "yes" and (token is None or token >= pair.vocab_size):
-        raise InvalidInput(f"--bos yes: {pair.names[0]} has no token for the beginning of a text; leave it out")
+        raise InvalidInput(f"bos=yes: {pair.names[0]} has no token for the beginning of a text; leave it out")
     return replace(pair, bos=bos)
 
 
@@ -210,7 +210,7 @@ def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, sampling:
         pair.target,
         "target",
         max(map(len, prompts.contexts)) + longest,
-        way_out="--context N keeps the last N tokens of a prompt",
+        way_out="context=N keeps the last N tokens of a prompt",
     )
     contexts, names, groups = list[Context](), list[str](), list[str]()
     with bar("texts after prompts", len(prompts.contexts)) as tick:

@@ -76,7 +76,7 @@ def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder with --out") from None
+        raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder as out") from None
     opened = load_wanted(wanted)
     pair = opened.pair
     with suitable_threads(pair):
