@@ -29,7 +29,7 @@ from draftproof.experiments.shared.output import (
     short,
     write_whole,
 )
-from draftproof.experiments.shared.progress import PlainConsole, console_for, remark
+from draftproof.experiments.shared.progress import PlainConsole, output_console, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 
@@ -216,7 +216,7 @@ class Result:
 
     def show(self, console: Console | None = None) -> None:
         """Print it for people."""
-        out = console_for(None) if console is None else console
+        out = output_console() if console is None else console
         out.print(Text(self.title, "bold"), soft_wrap=True)
         for table in self._shown:
             out.print(table.rich())

@@ -22,7 +22,7 @@ import typer
 
 from draftproof.experiments.result import Interrupted, Result, format_of
 from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.progress import console_for
+from draftproof.experiments.shared.progress import output_console
 
 Verb: TypeAlias = Callable[..., Result]
 #: The section of a docstring with the parameters that are seldom needed.
@@ -53,13 +53,13 @@ def command(verb: Verb) -> Callable[..., int]:
         except Interrupted as stop:
             stop.result.save()
             if not to_stdout:
-                stop.result.show(console_for(None))
+                stop.result.show(output_console())
             raise
         result.save()
         if to_stdout:
             sys.stdout.write(result.json())
         else:
-            result.show(console_for(None))
+            result.show(output_console())
         for path in output:
             check_files(list(result.files), {"-o": path})
             result.write(path)

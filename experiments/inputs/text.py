@@ -49,11 +49,6 @@ def text_label(name: str) -> str:
     return f"Python's documentation ({EMBEDDED})" if name == EMBEDDED else name
 
 
-def text_files(name: str) -> tuple[str, ...]:
-    """The files that a text is read from, for `check_files`; none for the embedded one."""
-    return () if name == EMBEDDED else (name,)
-
-
 def read_counted(name: str) -> str | GramTable:
     """What n-gram models are estimated from: the committed counts for `topics`, else the text of this name."""
     return topics_table() if name == TOPICS else read_text(name)

@@ -134,12 +134,6 @@ def choose_settings(
     return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
 
 
-def check_jobs(jobs: int | None) -> None:
-    """Raise `InvalidInput` for a number of processes that is none."""
-    if jobs is not None and jobs < 1:
-        raise InvalidInput(f"jobs {jobs}: give at least 1")
-
-
 @dataclass(frozen=True)
 class NamedVerifier:
     """A verifier with the text that names it: `block`, `ensemble:w=1/2` or `mine.py:MyVerifier`."""

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 from draftproof.experiments.runtime import placed, temporary
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import printable
 
 
 def _utf8(text: str) -> bytes:
@@ -48,10 +46,10 @@ def check_files(inputs: Any, outputs: Mapping[str, str | None]) -> None:
     """
     taken = {os.path.realpath(path): path for path in _parts(inputs)}
     for flag, path in outputs.items():
-        if path is None or (path == "-" and flag == "--json"):
+        if path is None:
             continue
         if path == "-":
-            raise InvalidInput(f"{flag} - is no file: give it a name; only --json writes to stdout")
+            raise InvalidInput(f"{flag} - is no file: give it a name; --json writes to stdout")
         resolved = os.path.realpath(path)
         folder = Path(resolved).parent
         if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(resolved).is_dir():
@@ -66,17 +64,6 @@ def _parts(values: Any) -> list[str]:
     if isinstance(values, str):
         return [part for part in (values, *re.split("[:,=]", values)) if part and "\0" not in part]
     return [part for value in values for part in _parts(value)] if isinstance(values, (list, tuple)) else []
-
-
-def write_json(target: str | None, fields: Any) -> None:
-    """JSON to a file, or to stdout for `-`; None writes nothing."""
-    if target is None:
-        return
-    text = printable_json(json.dumps(fields, indent=2, ensure_ascii=False)) + "\n"
-    if target == "-":
-        sys.stdout.write(text)
-    else:
-        write_whole(target, text)
 
 
 def printable_json(text: str) -> str:
@@ -96,13 +83,6 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if formula else value
 
 
-def markdown_name(name: str) -> str:
-    """A name in a cell of Markdown: as code, or escaped where it has characters that would end the code or the cell."""
-    if re.fullmatch(r"[^`|<\\]+", name) and name.isprintable():
-        return f"`{name}`"
-    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", printable(name))
-
-
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
     """Two fields of a row: `NAME`, an exact value as `"91/36"`, and `NAME_float`; a float is the value of both."""
     if value is None:
@@ -112,15 +92,6 @@ def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
 
 #: From this many digits on, `short` shows a fraction of moderate length beside the rounded number.
 EXACT_DIGITS = 6
-
-
-def distinguishable(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
-    """The texts of two numbers, with more digits where the texts are equal and the numbers are not."""
-    digits = EXACT_DIGITS
-    while one == other and first != second and digits < 17:
-        digits += 1
-        one, other = f"{float(first):.{digits}g}", f"{float(second):.{digits}g}"
-    return one, other
 
 
 def short(value: Fraction | float, digits: int = 5) -> str:

@@ -21,11 +21,11 @@ __all__ = [
     "NOT_PROVED",
     "Tick",
     "bar",
-    "console_for",
     "counted",
     "cut_short",
     "duration",
     "named_errors",
+    "output_console",
     "quiet",
     "remark",
 ]
@@ -57,10 +57,10 @@ class _OutputConsole(PlainConsole):
         raise BrokenPipeError
 
 
-def console_for(json_target: str | None) -> Console:
-    """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
+def output_console() -> Console:
+    """Standard output; wide when it is no terminal, so that tables do not wrap."""
     width = None if sys.stdout.isatty() else 140
-    return _OutputConsole(width=width, quiet=json_target == "-")
+    return _OutputConsole(width=width)
 
 
 stderr = PlainConsole(stderr=True)
