@@ -17,7 +17,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit.interfaces import Interface, SelfDrafted
 from draftproof.simulator.audit.ragged import ByRequest, Ragged
 from draftproof.simulator.drafts import Adaptive, Delayed
-from draftproof.simulator.drafts._branching import Branching
+from draftproof.simulator.drafts.branching import Branching
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES

@@ -11,12 +11,12 @@ from typing import Any
 from draftproof.simulator.arithmetic import parse_fraction
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.adaptive import Adaptive, AdaptiveDropping
+from draftproof.simulator.drafts.branching import Greedy, TopK, WithoutReplacement
 from draftproof.simulator.drafts.ddd import DynamicDepth
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.drafts.dyspec import DySpec, DySpecPruned
 from draftproof.simulator.drafts.dyspec_threshold import DySpecThreshold
 from draftproof.simulator.drafts.eagle2 import Eagle2
-from draftproof.simulator.drafts.greedy import Greedy
 from draftproof.simulator.drafts.opt_tree import OptTree
 from draftproof.simulator.drafts.rsd_s import StochasticBeam
 from draftproof.simulator.drafts.sequoia import Sequoia
@@ -24,10 +24,8 @@ from draftproof.simulator.drafts.specblock import SpecBlock
 from draftproof.simulator.drafts.spechub import SpecHub
 from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
 from draftproof.simulator.drafts.stratified import Stratified, Systematic
-from draftproof.simulator.drafts.top_k import TopK
 from draftproof.simulator.drafts.topology import Topology
 from draftproof.simulator.drafts.user_scheme import UserScheme
-from draftproof.simulator.drafts.without_replacement import WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut
 from draftproof.simulator.protocol import Card, DraftScheme

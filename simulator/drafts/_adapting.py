@@ -1,8 +1,7 @@
-"""What schemes whose trees adapt to the draft have in common: plain parameters, trees counted by listing them."""
+"""What schemes whose trees adapt to the draft have in common: trees counted by listing them."""
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 from itertools import islice
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import arithmetic_of, as_fraction
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._shape import LARGEST
+from draftproof.simulator.drafts._shape import LARGEST, Parameters
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Coin, TokenProcess
@@ -22,10 +21,9 @@ MOST_OUTCOMES = 1_000_000
 ROUNDING = 2.0**-40
 
 
-class Adapting:
-    """`count`, `as_dict` and the text of a scheme whose fields are its parameters."""
+class Adapting(Parameters):
+    """A scheme that counts its trees by listing them."""
 
-    name: ClassVar[str]
     #: The verifier that its paper verifies it with, "" without one.
     verified_with: ClassVar[str] = ""
 
@@ -40,17 +38,6 @@ class Adapting:
         if number > MOST_OUTCOMES:
             raise TooLarge(f"{self} has more than {MOST_OUTCOMES:,} draft trees; use fewer nodes or a smaller V")
         return number
-
-    def _parameters(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, **{key: _plain(value) for key, value in self._parameters().items()}}
-
-    def __str__(self) -> str:
-        shown = (f"{key}={_text(value)}" for key, value in self._parameters().items())
-        return f"{self.name}({', '.join(shown)})"
 
 
 def whole(scheme: Adapting, key: str, least: int) -> None:
@@ -97,13 +84,3 @@ def exceeds(value: Any, threshold: Fraction) -> bool:
 def number(value: Any) -> Any:
     """An entry of a row as a number: tensors as floats, exact ones as they are."""
     return float(value) if hasattr(value, "new_tensor") or isinstance(value, np.floating) else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return str(value) if isinstance(value, Fraction) else value
-
-
-def _text(value: Any) -> str:
-    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,11 +1,32 @@
-"""What the parameters (K, L1, L2) may be, shared by the schemes that have them."""
+"""Parameters of schemes: as plain data and as text, and what K, L1 and L2 may be."""
 
 from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 
 #: The longest and widest trees; larger numbers are taken for mistakes.
 LARGEST = 1000
+
+
+class Parameters:
+    """The data and the text of a scheme whose fields are its parameters."""
+
+    name: ClassVar[str]
+
+    def _parameters(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, **{key: _plain(value) for key, value in self._parameters().items()}}
+
+    def __str__(self) -> str:
+        shown = (f"{key}={_text(value)}" for key, value in self._parameters().items())
+        return f"{self.name}({', '.join(shown)})"
 
 
 def validate_shape(K: int, L1: int, L2: int) -> None:
@@ -26,3 +47,13 @@ def smaller_shapes(K: int, L1: int, L2: int) -> list[tuple[int, int, int]]:
     single = [(1, 0, length) for length in range(L1 + L2 + 1)]
     several = [(k, l1, l2) for k in range(2, K + 1) for l1 in range(L1 + 1) for l2 in range(1, L2 + 1)]
     return single + several
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _text(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)

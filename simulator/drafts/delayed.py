@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
+from draftproof.simulator.drafts._shape import Parameters, smaller_shapes, validate_shape
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
@@ -18,7 +18,7 @@ MOST_PATHS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Delayed:
+class Delayed(Parameters):
     """The delayed tree: a trunk of `L1` tokens from `q`, then `K` i.i.d. branches of `L2` tokens.
 
     Raises `InvalidInput` unless `K >= 1`, `L1 >= 0`, `L2 >= 0`, and `L2 >= 1` where `K > 1`.
@@ -64,13 +64,6 @@ class Delayed:
         """Every delayed tree that is no larger, single paths once: shallowest first, then fewest drafted tokens."""
         shapes = smaller_shapes(self.K, self.L1, self.L2)
         return sorted((Delayed(*shape) for shape in shapes), key=lambda scheme: (scheme.depth, scheme.nodes, scheme.K))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data, for rows and instance files."""
-        return {"name": self.name, "K": self.K, "L1": self.L1, "L2": self.L2}
-
-    def __str__(self) -> str:
-        return f"delayed(K={self.K}, L1={self.L1}, L2={self.L2})"
 
 
 def assert_listable(vocab_size: int, depth: int) -> None:

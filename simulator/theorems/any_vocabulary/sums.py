@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
+from draftproof.simulator.drafts.branching import WithoutReplacement
 from draftproof.simulator.drafts.delayed import Delayed
-from draftproof.simulator.drafts.without_replacement import WithoutReplacement
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.laws.enumeration import guarded
 from draftproof.simulator.origins import is_library

@@ -15,7 +15,7 @@ import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Record, Request, run_audit
-from draftproof.simulator.drafts.top_k import TopK
+from draftproof.simulator.drafts.branching import TopK
 from draftproof.simulator.errors import InvalidVerifier
 from tests.simulator.audit import test_engine_bugs as bugs
 from tests.simulator.audit import test_engines as engines

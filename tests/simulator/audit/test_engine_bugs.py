@@ -4,7 +4,7 @@ import pytest
 
 from draftproof.simulator.audit import CATALOGUE, Evidence, default_cases, diagnose, make_audit
 from draftproof.simulator.audit.verdict import Record, Request, run_audit
-from draftproof.simulator.drafts.top_k import TopK
+from draftproof.simulator.drafts.branching import TopK
 from tests.quick import quick
 
 TREES = {"interface": "paths"}

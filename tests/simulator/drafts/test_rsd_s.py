@@ -13,7 +13,7 @@ from draftproof.simulator import SamplingCoin, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import StochasticBeam
-from draftproof.simulator.drafts.without_replacement import draw_without_replacement
+from draftproof.simulator.drafts.branching import draw_without_replacement
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, tabulate
