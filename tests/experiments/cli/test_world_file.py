@@ -208,7 +208,7 @@ def test_without_dask_or_a_scheduler_it_is_one_line(draftproof, small, monkeypat
     monkeypatch.setitem(sys.modules, "distributed", None)
     ran = compared(draftproof, small, "--dask", "tcp://127.0.0.1:9")
     assert ran.code == 2
-    assert "dask needs dask and distributed" in ran.err
+    assert "dask needs the packages dask and distributed" in ran.err
     assert json.dumps(ran.out) == '""'
 
 
