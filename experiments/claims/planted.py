@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.vectors import without
 from draftproof.verifiers._paths import count_iid_branches, verify_drawn
-from draftproof.verifiers._rho import smallest_rho
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers.gbv import greedy_laws
-from draftproof.verifiers.spectr import SpecTr
+from draftproof.verifiers.spectr import SpecTr, smallest_rho
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,10 @@ PAIRED = {name: kind.verified_with for name, kind in simulator.SCHEMES.items() i
 
 
 def test_schemes_from_papers_name_the_verifier_of_their_paper() -> None:
-    modules = {name: str(importlib.import_module(kind.__module__).__doc__) for name, kind in simulator.SCHEMES.items()}
+    modules = {
+        name: f"{importlib.import_module(kind.__module__).__doc__} {kind.__doc__}"
+        for name, kind in simulator.SCHEMES.items()
+    }
     from_papers = {name for name, text in modules.items() if re.search(r"\[[a-z]+\d{4}|et al\. ", text)}
     assert set(PAIRED) == from_papers - {"dyspec_pruned"}
     assert all(f"`{verifier}`" in modules[name] for name, verifier in PAIRED.items())
