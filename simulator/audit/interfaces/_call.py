@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from draftproof.simulator.audit.failures import BrokenResult
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.drafts.trees import first_path
@@ -182,16 +180,12 @@ class Interface:
 
 def integer(value: Any, what: str) -> int:
     """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
-    if type(value) is int:
-        return value
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        single = concrete(value)
-        while isinstance(single, (list, tuple)) and len(single) == 1:  # arrays of one element
-            single = single[0]
-        if isinstance(single, bool) or not isinstance(single, int):
-            raise InvalidVerifier(f"{what} must be a whole number, not {shown(value)}")
-        return single
-    return int(value)
+    single = concrete(value)
+    while isinstance(single, (list, tuple)) and len(single) == 1:  # arrays of one element
+        single = single[0]
+    if isinstance(single, bool) or not isinstance(single, int):
+        raise InvalidVerifier(f"{what} must be a whole number, not {shown(value)}")
+    return int(single)
 
 
 def tokens(value: Any, what: str) -> Context:
