@@ -64,8 +64,10 @@ def test_markov_process_reads_the_last_tokens_of_root_and_context() -> None:
     table = exact(*[[f"{index}/8", f"{8 - index}/8"] for index in range(4)])  # order 2, V = 2
     process = MarkovProcess(table, root=(1, 0))
     states = {(): (1, 0), (1,): (0, 1), (1, 1): (1, 1), (0, 0, 1): (0, 1)}
+    moved = process.starting_at((1, 1))
     for context, state in states.items():
         assert process.row(context).tolist() == table[context_index(state, 2)].tolist()
+    assert moved.row(()).tolist() == table[3].tolist()
 
 
 def test_markov_process_of_order_zero_has_one_row() -> None:
