@@ -1,4 +1,4 @@
-"""Stochastic beam search: its law by races of all leaves and by Gumbels, and what sees that siblings are not i.i.d."""
+"""Stochastic beam search: its law by races of all leaves, and what sees that siblings are not i.i.d."""
 
 from collections import Counter
 from itertools import product
@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 from flint import fmpq
-from scipy.stats import chi2
 
 from draftproof import verifiers
 from draftproof.simulator import SamplingCoin, check
@@ -90,34 +89,6 @@ def test_one_level_is_drawn_without_replacement_and_one_prefix_is_a_path() -> No
     assert law(StochasticBeam(3, 1), draft) == {(((), tokens),): mass for tokens, mass in drawn}
     paths = {tuple((leaf[:d], leaf[d : d + 1]) for d in range(3)): m for leaf, m in leaves(draft, 3).items()}
     assert law(StochasticBeam(1, 3), draft) == paths
-
-
-def assert_drawn_from(counts: Counter[Tree], exact: dict[Tree, float]) -> None:
-    """Pearson's chi-square; trees that are expected fewer than 5 times count together."""
-    total = counts.total()
-    assert set(counts) <= set(exact)
-    cells = [(counts[key], mass * total) for key, mass in exact.items() if mass * total >= 5]
-    rest = total - sum(seen for seen, _ in cells), total - sum(mean for _, mean in cells)
-    cells += [rest] * (rest[1] >= 5)
-    statistic = sum((seen - mean) ** 2 / mean for seen, mean in cells)
-    assert len(cells) > 25
-    assert chi2.sf(statistic, len(cells) - 1) > 1e-4
-
-
-def in_floats(law: dict[Tree, fmpq]) -> dict[Tree, float]:
-    return {key: float(mass.p) / float(mass.q) for key, mass in law.items()}
-
-
-def test_perturbed_log_probabilities_give_the_same_trees() -> None:
-    """20,000 rankings by Gumbel noise."""
-    draws, K, L = 20_000, 3, 3
-    draft = instance("dirichlet", 2, L, 1).draft
-    masses = leaves(draft, L)
-    noisy = np.log([float(m.p) / float(m.q) for m in masses.values()])
-    noisy = noisy + np.random.default_rng(5).gumbel(size=(draws, len(masses)))
-    paths = list(masses)
-    rankings = (tuple(paths[i] for i in order) for order in (-noisy).argsort(axis=1).tolist())
-    assert_drawn_from(Counter(kept(ranking, K, L) for ranking in rankings), in_floats(law(StochasticBeam(K, L), draft)))
 
 
 @pytest.mark.parametrize("name", ["rejection_without_replacement", "specinfer", "naive_tree", "layer_transport"])
