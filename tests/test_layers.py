@@ -43,7 +43,8 @@ HOUSE = """
     simulator.audit.interfaces
     simulator.audit
     simulator.audit.diagnosis
-    simulator.audit.function simulator.audit.pytest_plugin
+    simulator.audit.verdict
+    simulator.audit.said simulator.audit.function simulator.audit.pytest_plugin
     simulator.audit! simulator!
     verifiers
     verifiers.controls verifiers.lossy

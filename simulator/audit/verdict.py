@@ -13,7 +13,6 @@ verdict and do not change it.
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -315,14 +314,15 @@ def run_audit(
     optimum: Optimum | None = None,
     announce: Callable[[Sequence[CaseCost]], None] | None = None,
     bar: Callable[[str, float], AbstractContextManager[Progress | None]] = _no_bar,
+    clock: Callable[[], float] | None = None,
 ) -> Record:
     """Carry out the request of a record; raises as `survey` and `conclude` do.
 
     The record has what was found so far where this is interrupted. optimum: see `judge`. announce: is told the expected
-    cost of each case; only then calls are measured. bar: makes the progress bar of a label and a number of steps.
+    cost of each case. bar: makes the progress bar of a label and a number of steps. clock: see `survey`.
     """
     name = record.request.audit.name
-    surveyed = survey(record, None if announce is None else time.perf_counter)
+    surveyed = survey(record, clock)
     if announce is not None:
         announce([cost for _, cost in surveyed])
     with bar(f"{name}: called again, for state", len(surveyed)) as tick:

@@ -31,7 +31,7 @@ import pytest
 import typer
 
 from draftproof.experiments import cli
-from draftproof.experiments.models.pair.drafts import HEADS
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.lp_analysis.checker import check_file
 from draftproof.simulator import FAMILIES

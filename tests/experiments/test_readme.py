@@ -13,7 +13,7 @@ import pytest
 from draftproof.experiments.cli import COMMANDS
 from draftproof.experiments.cli.compare.policies import is_policy
 from draftproof.experiments.cli.listing import cards_markdown
-from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.schemes import find_schemes
 from draftproof.experiments.inputs.verifiers import find_verifier, from_file
 from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
@@ -143,7 +143,7 @@ def test_commands_that_pages_quote_are_commands_about_what_there_is():
         schemes = given.get("scheme") or given.get("shape_scheme") or ()
         for scheme in [schemes] if isinstance(schemes, str) else schemes:
             if not from_file(scheme):
-                find_scheme(scheme)
+                find_schemes(scheme)
                 asked += 1
         assert path
     assert asked > 50

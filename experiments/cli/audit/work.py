@@ -52,7 +52,7 @@ def carry_out(report: Report, seconds: float = math.inf) -> Report:
     After a refutation find hypotheses about the bug and the smallest witness, within so many seconds (0: keep the
     refuted instance). Raises as `run_audit` does.
     """
-    run_audit(report, partial(_optimum, report), partial(_announce, report), bar)
+    run_audit(report, partial(_optimum, report), partial(_announce, report), bar, time.perf_counter)
     refuted = report.verdict.refuted
     if refuted is not None:
         remark("looking for the cause (Ctrl-C ends the audit)")

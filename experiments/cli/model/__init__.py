@@ -13,7 +13,7 @@ from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.text import EMBEDDED
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Verifiers, as_verifiers, assert_distinct
 from draftproof.experiments.inputs.world_grammar import models_request
-from draftproof.experiments.models.pair.drafts import HEADS
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import remark

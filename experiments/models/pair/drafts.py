@@ -11,6 +11,7 @@ from typing import Any
 
 from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.simulator.errors import InvalidInput
 
 #: For every kind of draft its options with their defaults; None for an option that must be given.
@@ -18,13 +19,6 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "lookup": {"n": 3, "smoothing": 0.1},
     "ngram": {"order": 4},
     "early": {"layers": None},
-}
-#: The kinds that are trained for a target and loaded from a folder, with the fields of their configuration (`head`).
-HEADS: Mapping[str, Mapping[str, int]] = {
-    "eagle": {},
-    "eagle3": {"three_layers": True, "own_output": True},
-    "griffin": {"guided": True, "second_output": True},
-    "specblock": {"three_layers": True, "own_output": True, "num_hidden_layers": 2, "places": 4},
 }
 
 

@@ -42,7 +42,7 @@ from transformers.masking_utils import create_causal_mask
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from draftproof.experiments.models.pair.devices import quiet_loading
-from draftproof.experiments.models.pair.drafts import HEADS
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.hidden import additive, features_of, layers_of, shifted
 from draftproof.experiments.models.pair.loading import Located, check_files
 from draftproof.simulator.errors import InvalidInput

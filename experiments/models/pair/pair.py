@@ -24,7 +24,8 @@ from draftproof.experiments.models.pair.devices import (
     libraries,
     within_memory,
 )
-from draftproof.experiments.models.pair.drafts import HEADS, DraftSpec, parse_draft
+from draftproof.experiments.models.pair.drafts import DraftSpec, parse_draft
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput

@@ -19,8 +19,8 @@ from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.head_reading import HeadReading
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.head import new_head
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.validate.checks import caches

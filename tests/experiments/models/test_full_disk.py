@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.folder import make_pair
+from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import make_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.training import Plan, Recipe
