@@ -19,10 +19,9 @@ import numpy as np
 
 from draftproof.simulator.drafts._adapting import Adapting
 from draftproof.simulator.drafts._parts import Part, cells
-from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
 from draftproof.simulator.drafts.delayed import assert_listable
-from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts.trees import DraftTree, prefetch
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, Draws, Piece, TokenProcess, Vector
 

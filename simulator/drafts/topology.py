@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.drafts.branching import draw_without_replacement
-from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts.trees import DraftTree, prefetch
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Piece, TokenProcess, Vector
 from draftproof.simulator.shown import tree_svg
@@ -131,3 +130,14 @@ def first_path(root: DraftNode) -> list[DraftNode]:
     while path[-1].children:
         path.append(path[-1].child(path[-1].children[0]))
     return path
+
+
+def prefetch(draft: TokenProcess, contexts: Sequence[Context]) -> None:
+    """Name the contexts whose rows are needed next, before any token is drawn there.
+
+    A process may have a method `prefetch(contexts)`, with which a language model computes a layer of a tree in one
+    pass. It changes no tree.
+    """
+    method = getattr(draft, "prefetch", None)
+    if method is not None:
+        method(contexts)
