@@ -9,6 +9,8 @@ import pytest
 from scipy.optimize import nnls
 
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
+from draftproof.simulator.drafts import Greedy
+from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import _token_orders, make
 from draftproof.verifiers._token_orders import (
@@ -152,6 +154,12 @@ def test_one_step_is_the_optimum_up_to_the_rounding_of_weights():
             p, q = (np.array(process.row(()).tolist(), dtype=float) for process in (instance.target, instance.draft))
             best = 1 + largest_value(1.0, np.eye(K)[-1], p, q)
             assert best - ROUNDING < found <= best + 1e-12
+
+
+def test_trees_of_other_branches_are_refused():
+    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 64)
+    with pytest.raises(UnsupportedTree, match="is not made of"):
+        check(make("path_transport"), instance.target, instance.draft, Greedy(2, 0, 2))
 
 
 #: (V, K, L1, L2) of the comparison with the certified optimum.

@@ -18,6 +18,7 @@ from draftproof.simulator.laws.precision import (
     Breakdown,
     estimate_precision_size,
     low_precision_law,
+    precision_named,
     rows_bias,
 )
 from draftproof.simulator.verdicts.cases import conformance_instances
@@ -211,7 +212,9 @@ def test_progress_counts_draft_trees_and_the_estimate_agrees():
     assert 2 <= size.runs_per_tree <= 10
 
 
-def test_float_rows_are_refused():
+def test_float_rows_and_an_unknown_precision_are_refused():
+    with pytest.raises(InvalidInput, match="'float8'; choose from float64, float32, float16, bfloat16"):
+        precision_named("float8")
     instance = pair(["1/4", "3/4"], ["3/4", "1/4"])
     floats = TableProcess([np.array([[0.25, 0.75]]), np.array([[0.25, 0.75]] * 2)])
     with pytest.raises(InvalidInput, match="rationalise"):

@@ -93,6 +93,8 @@ def test_sampled_grid_instances_are_those_of_the_grid(size: int, depth: int, den
 def test_grids_beyond_all_bounds_are_refused_before_they_are_counted() -> None:
     with pytest.raises(TooLarge, match="V = 2 at depth 60 has too many contexts for a grid"):
         grid_size(2, 60, 3)
+    with pytest.raises(TooLarge, match="V = 50 with multiples of 1/100 has"):
+        grid_size(50, 1, 100)
     with pytest.raises(TooLarge, match=r"the grid of multiples of 1/50 has .* instances; make V, L or D smaller"):
         grid_size(4, 6, 50)
 
