@@ -7,7 +7,7 @@ are computed in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -143,20 +143,17 @@ class _Remembering:
         self._next = 0
 
     def flip(self, probability: Any) -> bool:
-        if self._next == len(self._answers):
-            self._answers.append((self._coin.flip(probability), float(probability)))
-        answer, before = self._answers[self._next]
-        return bool(self._given(answer, float(probability) == before))
+        return bool(self._answer(lambda: self._coin.flip(probability), lambda _: float(probability)))
 
     def choose(self, weights: Any) -> int:
-        if self._next == len(self._answers):
-            token = self._coin.choose(weights)
-            self._answers.append((token, _told(weights, token)))
-        token, before = self._answers[self._next]
-        return int(self._given(token, _told(weights, token) == before))
+        return int(self._answer(lambda: self._coin.choose(weights), lambda token: _told(weights, token)))
 
-    def _given(self, answer: Any, same: bool) -> Any:
-        if not same:
+    def _answer(self, ask: Callable[[], Any], key_of: Callable[[Any], Any]) -> Any:
+        if self._next == len(self._answers):
+            new = ask()
+            self._answers.append((new, key_of(new)))
+        answer, key = self._answers[self._next]
+        if key_of(answer) != key:
             raise InvalidInput(
                 f"{self._scheme} asked the coin two things after the same answers; "
                 "draw must be a function of the draft and the coin, without state or other randomness"

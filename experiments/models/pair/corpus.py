@@ -122,7 +122,8 @@ def model_bits(
         for first in range(0, len(held_out), half * count):
             starts = range(first, min(first + half * count, len(held_out)), half)
             windows = [tokens[start : start + len(before) + half] for start in starts]
-            batch = _stacked([np.concatenate([first_tokens, window]) for window in windows], model.device)
+            rows = [torch.from_numpy(np.concatenate([first_tokens, window])) for window in windows]
+            batch = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1).to(model.device)
             chances = model(batch.clamp(min=0), use_cache=False).logits[:, skipped - 1 : -1]
             wanted = batch[:, skipped:]
             scored = chances.double().log_softmax(dim=-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
@@ -144,13 +145,3 @@ def sample(model: Any, prompt: Sequence[int], count: int, seed: int, sampling: S
             tokens.append(int(generator.choice(len(row), p=row / row.sum())))
             entered, cache = torch.tensor([tokens[-1:]], device=model.device), done.past_key_values
     return tokens
-
-
-def _stacked(windows: Sequence[Any], device: Any) -> Any:
-    """Windows as one tensor; shorter ones at the end are padded with -1."""
-    torch, _ = libraries()
-    width = max(len(window) for window in windows)
-    rows = np.full((len(windows), width), -1, dtype=np.int64)
-    for row, window in zip(rows, windows, strict=True):
-        row[: len(window)] = window
-    return torch.from_numpy(rows).to(device)

@@ -8,7 +8,7 @@ A target with many layers is trained with few first. Then copies of each layer a
 weights 0, which change nothing until they are trained (function-preserving growth, Net2Net, arXiv:1511.05641).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import cos, log, pi
@@ -220,21 +220,8 @@ def grown(model: Any, layers: int) -> Any:
     return larger.requires_grad_(True)
 
 
-#: Vocabulary size where none is given.
-VOCAB = {"letters": 8, "bpe": 2048}
 #: The target's share of a time limit for both models; and the share of that before the target grows.
 TARGET_SHARE, INITIAL_SHARE = 0.8, 0.5
-#: Names of recipes: the standard one, and one whose target has many layers.
-RECIPES = ("small", "deep")
-
-TARGET_SIZE, DRAFT_SIZE = Size(hidden=128, layers=3, heads=8), Size(hidden=32, layers=1, heads=2)
-TARGET_PLAN, DRAFT_PLAN = Plan(steps=800), Plan(steps=600, rate=1e-2)
-#: A text in byte pairs has few tokens of many kinds: the target reads it often and needs noise against overfitting.
-BPE_TARGET_SIZE, BPE_DRAFT_SIZE = replace(TARGET_SIZE, tied=True), Size(hidden=64, layers=1, heads=2, tied=True)
-BPE_TARGET_PLAN, BPE_DRAFT_PLAN = Plan(steps=1600, noise=0.1, decay=0.3), Plan(steps=600, rate=6e-3)
-#: A target of many layers, most of them inserted late, so that it is trained in minutes.
-DEEP_TARGET_SIZE, DEEP_DRAFT_SIZE, DEEP_VOCAB = replace(TARGET_SIZE, layers=64), Size(hidden=64, layers=1, heads=2), 64
-DEEP_TARGET_PLAN, DEEP_DRAFT_PLAN = Plan(steps=80, rate=1e-3), Plan(steps=800, rate=6e-3)
 
 
 @dataclass(frozen=True)
@@ -245,9 +232,6 @@ class InitialTarget:
     plan: Plan
 
 
-INITIAL_TARGET = InitialTarget(8, Plan(steps=1200))
-
-
 @dataclass(frozen=True)
 class Recipe:
     """A text, a tokenizer, a seed, and for each model a size and a training plan. initial: the target before growth."""
@@ -256,10 +240,10 @@ class Recipe:
     tokenizer: str = "letters"
     vocab_size: int = 8
     seed: int = 0
-    target: Size = TARGET_SIZE
-    draft: Size = DRAFT_SIZE
-    target_plan: Plan = TARGET_PLAN
-    draft_plan: Plan = DRAFT_PLAN
+    target: Size = Size(hidden=128, layers=3, heads=8)
+    draft: Size = Size(hidden=32, layers=1, heads=2)
+    target_plan: Plan = Plan(steps=800)
+    draft_plan: Plan = Plan(steps=600, rate=1e-2)
     initial: InitialTarget | None = None
 
     @property
@@ -278,6 +262,28 @@ class Recipe:
     @property
     def strong_id(self) -> str:
         return strong_id(self.configuration)
+
+
+#: A target of many layers, most of them inserted late, so that it is trained in minutes.
+_DEEP: dict[str, Any] = {
+    "target": Size(hidden=128, layers=64, heads=8),
+    "draft": Size(hidden=64, layers=1, heads=2),
+    "target_plan": Plan(steps=80, rate=1e-3),
+    "draft_plan": Plan(steps=800, rate=6e-3),
+    "initial": InitialTarget(8, Plan(steps=1200)),
+}
+#: A text in byte pairs has few tokens of many kinds: the target reads it often and needs noise against overfitting.
+_BYTE_PAIRS: dict[str, Any] = {
+    "target": Size(hidden=128, layers=3, heads=8, tied=True),
+    "draft": Size(hidden=64, layers=1, heads=2, tied=True),
+    "target_plan": Plan(steps=1600, noise=0.1, decay=0.3),
+    "draft_plan": Plan(steps=600, rate=6e-3),
+}
+#: The fields of recipes by their name, then by the tokenizer.
+RECIPES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "small": {"letters": {}, "bpe": {"vocab_size": 2048, **_BYTE_PAIRS}},
+    "deep": {"letters": {"vocab_size": 64, **_DEEP}, "bpe": {"vocab_size": 2048, **_DEEP}},
+}
 
 
 def choose_recipe(
@@ -299,32 +305,14 @@ def choose_recipe(
         raise InvalidInput(f"unknown recipe {name!r}; choose {' or '.join(RECIPES)}")
     if steps is not None and seconds is not None:
         raise InvalidInput("steps and seconds both say how long to train; give one of them")
-    made = _named(name, corpus, tokenizer, vocab_size, seed)
+    made = Recipe(corpus, tokenizer, seed=seed, **RECIPES[name][tokenizer])
+    if vocab_size is not None:
+        made = replace(made, vocab_size=vocab_size)
     if steps is not None:
         share = steps / made.target_plan.steps
         made = _replanned(made, lambda plan, _: replace(plan, steps=max(1, round(plan.steps * share))))
     if seconds is not None:
         made = _replanned(made, lambda plan, part: replace(plan, seconds=seconds * part))
-    return made
-
-
-def _named(name: str, corpus: Corpus, tokenizer: str, vocab_size: int | None, seed: int) -> Recipe:
-    deep = name == "deep"
-    usual = DEEP_VOCAB if deep and tokenizer == "letters" else VOCAB[tokenizer]
-    made = Recipe(corpus, tokenizer, usual if vocab_size is None else vocab_size, seed)
-    if deep:
-        return replace(
-            made,
-            target=DEEP_TARGET_SIZE,
-            draft=DEEP_DRAFT_SIZE,
-            target_plan=DEEP_TARGET_PLAN,
-            draft_plan=DEEP_DRAFT_PLAN,
-            initial=INITIAL_TARGET,
-        )
-    if tokenizer == "bpe":
-        return replace(
-            made, target=BPE_TARGET_SIZE, draft=BPE_DRAFT_SIZE, target_plan=BPE_TARGET_PLAN, draft_plan=BPE_DRAFT_PLAN
-        )
     return made
 
 

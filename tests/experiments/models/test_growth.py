@@ -10,9 +10,6 @@ import torch
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.pair import load_folder
 from draftproof.experiments.models.pair.training import (
-    DEEP_TARGET_SIZE,
-    DEEP_VOCAB,
-    INITIAL_TARGET,
     InitialTarget,
     Plan,
     Recipe,
@@ -74,12 +71,12 @@ def test_the_deep_recipe_and_what_options_change(tiny_recipe: Recipe) -> None:
     def deep(vocab: int | None = None, steps: int | None = None, seconds: float | None = None) -> Recipe:
         return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, seconds, "deep")
 
-    assert (deep().target, deep().vocab_size, deep().initial) == (DEEP_TARGET_SIZE, DEEP_VOCAB, INITIAL_TARGET)
+    assert (deep().target.layers, deep().vocab_size, deep().initial) == (64, 64, InitialTarget(8, Plan(steps=1200)))
     assert deep(vocab=8).vocab_size == 8
     half = deep(steps=deep().target_plan.steps // 2)
     assert half.initial is not None
     assert (half.initial.plan.steps, half.draft_plan.steps) == (
-        INITIAL_TARGET.plan.steps // 2,
+        1200 // 2,
         deep().draft_plan.steps // 2,
     )
     timed = deep(seconds=100)
