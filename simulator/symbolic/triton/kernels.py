@@ -240,19 +240,6 @@ def _argument(original: Any) -> Any:
     return function
 
 
-def _types_by_name(original: Any) -> Any:
-    known: dict[str, Any] = {}  # types do not change
-
-    def function(name: Any, constants: Any) -> Any:
-        if constants is not None or type(name) is not str:
-            return original(name, constants)
-        if name not in known:
-            known[name] = original(name, constants)
-        return known[name]
-
-    return function
-
-
 def _number(value: Any) -> Any:
     data = getattr(getattr(value, "handle", None), "data", getattr(value, "value", value))
     if not _is_followed(data):
@@ -515,8 +502,6 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (executor, "__call__", _silent(executor.__call__)),
         (executor, "_init_args_hst", _on_host(executor._init_args_hst)),
     ]
-    if hasattr(language, "str_to_ty"):
-        replaced.append((language, "str_to_ty", _types_by_name(language.str_to_ty)))
     for holder in (language, language.random):
         for name, rule, parts in (("rand", _rand, 1), ("rand4x", _rand, 4), ("randint", _randint, 1)):
             replaced.append((holder, name, rule(getattr(holder, name), parts)))
