@@ -25,7 +25,7 @@ from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import is_tensor, joined, minimum, top_tokens, without
 from draftproof.verifiers._equalised import POWER, ROUNDS
 from draftproof.verifiers._layers import Scored, Step, portion
-from draftproof.verifiers._programs import check_numbers, memoised
+from draftproof.verifiers._programs import check_numbers, memoised, posed
 from draftproof.verifiers._race import SPAN
 
 #: Different tokens, sorted, and the probability that exactly these are drafted.
@@ -36,8 +36,6 @@ Listing: TypeAlias = Callable[[Vector, int], Sets]
 #: The weights of step 3, shape `(n, V)`, from target masses, draft masses and a key; see `race_weights`.
 Solver: TypeAlias = Callable[[Vector, Vector, tuple[Any, ...]], Any]
 
-#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
-DECIMALS = 10
 #: The bits that a weight keeps; enough that on a layer of deterministic drafts rounding costs next to nothing.
 BITS = 20
 #: Rounds end where none changes a weight by more than this share, less than the bits that it keeps.
@@ -73,7 +71,7 @@ def greedy_sets(q: Vector, k: int) -> Sets:
 
 def race_weights(target_mass: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
     """Whole weights, shape `(n, V)`; a pure function of the numbers rounded to `DECIMALS`."""
-    return _weights(_floats(target_mass), _listed(_floats(draft), key), len(key) - 1)
+    return _weights(posed(target_mass), _listed(posed(draft), key), len(key) - 1)
 
 
 @dataclass(frozen=True)
@@ -233,8 +231,3 @@ def _law(weights: Any, sets: Sequence[Sets], like: Vector) -> Vector:
     if is_tensor(like):
         return like.new_tensor([float(mass) for mass in law])
     return RATIONAL.vector(law) if like.dtype == object else np.array(law, dtype=like.dtype)
-
-
-def _floats(row: Vector) -> Any:
-    numbers = row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
-    return numbers.round(DECIMALS)

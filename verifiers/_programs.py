@@ -32,6 +32,20 @@ def check_numbers(what: str, numbers: float, like: Any) -> None:
         )
 
 
+#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
+DECIMALS = 10
+
+
+def host_floats(row: Vector) -> Any:
+    """The numbers in float64, on the machine where programs are solved."""
+    return row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
+
+
+def posed(row: Vector) -> Any:
+    """The numbers that a program is given."""
+    return host_floats(row).round(DECIMALS)
+
+
 K = TypeVar("K")
 T = TypeVar("T")
 

@@ -38,7 +38,7 @@ import numpy as np
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import layers, minimum, residual, times
 from draftproof.verifiers._classes import OneDraft, Sorted, by_classes, classes_of, one_class, table
-from draftproof.verifiers._programs import check_numbers
+from draftproof.verifiers._programs import check_numbers, posed
 
 #: Scores have probabilities that are multiples of one over this number.
 DENOMINATOR = 2**20
@@ -46,8 +46,6 @@ DENOMINATOR = 2**20
 FINE, AN_OCTAVE = 2048, 128
 #: Step 4 makes at most so many laws of scores; classes between two of them mix both.
 MOST = 32
-#: Inputs are rounded to so many decimals, so that float64 and rational runs have the same scores.
-DECIMALS = 10
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def scored(p: Vector, q: Vector, alive: tuple[Any, ...], weight: Any = 1) -> Sco
 
 def with_scores(node: Sorted, alive: tuple[Any, ...], weight: Any = 1) -> Scores:
     """Steps 1 to 5."""
-    target_mass, draft = (part.astype(np.float64).round(DECIMALS) for part in (node.p * weight, node.q))
+    target_mass, draft = (posed(part) for part in (node.p * weight, node.q))
     rows, units = laws_of_scores(target_mass, draft, np.array([float(share) for share in alive]))
     mass = np.array([node.q[0] * 0] * len(units))
     np.add.at(mass, rows, node.q)

@@ -29,12 +29,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy
 
-from draftproof.verifiers._programs import check_numbers
+from draftproof.verifiers._programs import DECIMALS, check_numbers
 
 #: Weights of orders are multiples of one over this number.
 DENOMINATOR = 1024
-#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
-DECIMALS = 10
 #: Weight of the equations in the least squares: they are violated by far less than one over `DENOMINATOR`.
 _PENALTY = 1e3
 #: Column generation ends when the sum of squares can fall by no more than this, which is far below the effect of

@@ -24,12 +24,10 @@ import scipy
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
 from draftproof.verifiers._classes import OneDraft, by_classes, classes_of, one_class, table
-from draftproof.verifiers._programs import check_numbers, memoised
+from draftproof.verifiers._programs import DECIMALS, check_numbers, memoised, posed
 
 #: Weights are multiples of one over this number.
 DENOMINATOR = 1024
-#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
-DECIMALS = 10
 
 
 #: For each round the whole numbers `DENOMINATOR w_ij`, shape `(V, V)`, and the winner's new law, shape `(V,)`.
@@ -129,8 +127,8 @@ def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
     node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE) if k > 1 else one_class(p, q)
     winner, rounds = node.q, []
     for _ in range(k - 1):
-        posed = (part.astype(np.float64).round(DECIMALS) for part in (node.p, winner, node.q))
-        rounds.append(class_weights(*posed))
+        masses = (posed(part) for part in (node.p, winner, node.q))
+        rounds.append(class_weights(*masses))
         winner = play(rounds[-1], winner, node.q)
     return ClassRounds(node, winner / (node.q + (node.q <= 0)), tuple(rounds))
 

@@ -40,11 +40,9 @@ from draftproof.verifiers._classes import AN_OCTAVE, CLASSES, ClassLaw, Sorted, 
 from draftproof.verifiers._equalised import equalised, newton_weights
 from draftproof.verifiers._layers import Scored, Step, portion, sweep
 from draftproof.verifiers._paths import child_weight
-from draftproof.verifiers._programs import memoised
+from draftproof.verifiers._programs import host_floats, memoised, posed
 from draftproof.verifiers._race import Child, Race, exact_law, race_law, race_outcomes
 
-#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
-DECIMALS = 10
 #: Classes of less draft mass than this in every node of a layer are left out.
 RARE = 1e-6
 
@@ -52,8 +50,8 @@ RARE = 1e-6
 def race_of(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
     """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
     shape = (1, len(branches), -1)
-    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (target_mass, draft))
-    race = equalised(posed, masses, branches)
+    wanted, masses = (posed(part).reshape(shape) for part in (target_mass, draft))
+    race = equalised(wanted, masses, branches)
     return next(race.layers())
 
 
@@ -143,8 +141,8 @@ def scored_by(
 def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: many layers with the same branches."""
     target_mass = scores * target
-    posed, masses = _floats(target_mass).round(DECIMALS), _floats(draft).round(DECIMALS)
-    races = equalised(posed, masses, branches)
+    wanted, masses = posed(target_mass), posed(draft)
+    races = equalised(wanted, masses, branches)
     layers = list(races.layers())
     if draft.dtype == object:
         flat = [law_of(race, q.reshape(-1), branches) for race, q in zip(layers, draft, strict=True)]
@@ -161,9 +159,9 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
 
 def _class_race(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
     """The race of classes of tokens; shapes `(n J,)`. Its weights are found by Newton's method."""
-    posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (target_mass, draft))
+    wanted, masses = (posed(part).reshape(len(branches), -1) for part in (target_mass, draft))
     used = (masses > RARE).any(axis=0)  # the others are never selected
-    small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, newton_weights)
+    small = equalised(wanted[None][:, :, used], masses[None][:, :, used], branches, newton_weights)
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
     blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
     race = Race(blocks, weights, int(small.null_block[0]), int(small.null_weight[0]))
@@ -187,7 +185,7 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
         law = exact_law(race, draft.reshape(n, -1).tolist(), branches)
         return np.concatenate([RATIONAL.vector(row) for row in law])
     one = Race(*(np.asarray(part)[None] for part in race))
-    floats = race_law(one, _floats(draft).reshape(1, n, -1), branches).reshape(-1)
+    floats = race_law(one, host_floats(draft).reshape(1, n, -1), branches).reshape(-1)
     return draft.new_tensor(floats) if is_tensor(draft) else floats.astype(draft.dtype)
 
 
@@ -199,11 +197,6 @@ def _single(scored: Scored) -> Step:
     context, token = node.context, node.children[0]
     kept = child_weight(score, node.target, law, token)
     return Step({(*context, token): kept} if kept > 0 else {}, {context: means.__getitem__})
-
-
-def _floats(row: Vector) -> Any:
-    """The numbers in float64, on the machine where programs are solved."""
-    return row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
 
 
 def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]]) -> Step:
