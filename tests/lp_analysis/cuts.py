@@ -26,6 +26,8 @@ from draftproof.simulator.protocol import Context, DraftScheme
 
 #: A set counts as violated beyond this; the simplex method works to 1e-10.
 TOLERANCE = 1e-10
+#: Masses are multiplied by it where the worst set is looked for, so that small ones count.
+SCALE = 2**12
 #: A set of contexts, with the most that it may be accepted.
 Cut = tuple[frozenset[Context], float]
 
@@ -102,5 +104,8 @@ def closure(trees: Trees, accepted: Mapping[Context, float]) -> frozenset[Contex
     held = [(place[c], len(contexts) + t) for t, (tree, _) in enumerate(trees) for c in tree]
     rows, columns = np.arange(len(held)).repeat(2), np.array(held).ravel()
     matrix = scipy.sparse.csr_array((np.tile([1.0, -1.0], len(held)), (rows, columns)), shape=(len(held), len(cost)))
-    solution = scipy.optimize.linprog(cost, A_ub=matrix, b_ub=np.zeros(len(held)), bounds=(0, 1), method="highs-ds")
+    finest = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10}
+    solution = scipy.optimize.linprog(
+        cost * SCALE, A_ub=matrix, b_ub=np.zeros(len(held)), bounds=(0, 1), method="highs-ds", options=finest
+    )
     return frozenset(c for c, value in zip(contexts, solution.x, strict=False) if value > 0.5)
