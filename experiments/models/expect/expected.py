@@ -5,9 +5,9 @@ large, `P(tau >= d)` is computed exactly by sums over the contexts of fewer than
 no other rows (`sums`). In all other cases the answer is a mean over sampled draft trees of what each says (`on_tree`).
 `behind_cut` adds the exact answer for the verifier on tables of the most probable tokens.
 
-Trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context, without
-cache and without tree attention. So prediction and measurement share only the models, the scheme, the verifier, and the
-way in which a scheme is drawn again once a row that it lacked is computed.
+Trees are drawn without the generation loop: each row comes from a plain forward pass over its own path after the root,
+without caches of the loop and without tree attention. So prediction and measurement share only the models, the scheme,
+the verifier, and the way in which a scheme is drawn again once a row that it lacked is computed.
 """
 
 from __future__ import annotations
