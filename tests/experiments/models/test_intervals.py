@@ -55,10 +55,10 @@ def test_intervals_of_predictions_hold_the_exact_block_efficiency(random_pair: C
     verifier = make("traversal")
     contexts = Contexts(pair, Sampling(), roots)
     truth, held, normal = predict(verifier, contexts.cases(scheme.depth), scheme).mean, 0, 0
-    for seed in range(60):
+    for seed in range(200):
         found = sampled(verifier, scheme, contexts, 8, np.random.default_rng(seed))
         low, high = found.interval()
         held += low <= truth <= high
         normal += abs(found.mean - truth) <= 1.96 * found.error
-    fewest = binom.ppf(0.001, 60, 0.95)  # fewer hits are an accident of one in a thousand where 95 % hold
+    fewest = binom.ppf(0.001, 200, 0.95)  # fewer hits are an accident of one in a thousand where 95 % hold
     assert normal < fewest <= held
