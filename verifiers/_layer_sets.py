@@ -155,7 +155,7 @@ def _score(
 ) -> None:
     """Add the scores of the drafted pairs of a group."""
     drafted = [
-        (node, law, token, int(row[node.place(token)]))
+        (node, law, token, row[node.place(token)])
         for node, law, row in zip(group, laws, weights, strict=True)
         for token in node.scored.node.children
     ]

@@ -123,27 +123,29 @@ def standard_check(
     progress: Progress | None = None,
     facts: bool = True,
     scheme: DraftScheme | None = None,
+    jobs: Sequence[_Job] | None = None,
 ) -> Standard:
     """Check `verifier` on the standard set until it fails, the set is done, or time is over.
 
     judge: used in place of `check`. late: whether time is over, called before every instance.
     progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
-    scheme: replaces those that the card declares; it must have at most 1,000 draft trees.
+    scheme: replaces those that the card declares; it must have at most 1,000 draft trees. jobs: `standard_jobs` of the
+    scheme or of the card, where they are known.
     Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
     for a verifier that accepts the trees of no scheme.
     """
     card = verifier.card
     declared = lossless_for(card)  # before any call, which could change the card
     names = schemes_of(card) if scheme is None else (scheme.name,)
-    jobs = [
+    planned = [
         job
-        for job in standard_jobs(scheme, names)
+        for job in (standard_jobs(scheme, names) if jobs is None else jobs)
         if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)
     ]
     report = Standard(card.name, names)
-    streams = {job.case: instances_of(job.case) for job in jobs}
+    streams = {job.case: instances_of(job.case) for job in planned}
     for stage in (True, False):
-        rest = [job for job in jobs if job.core == stage]
+        rest = [job for job in planned if job.core == stage]
         report = _run(report, verifier, judge or judge_of(verifier), rest, streams, late, progress)
         if report.failed is not None or (stage and report.left):
             break

@@ -23,9 +23,9 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
     remark(f"standard check of {only}: up to {seconds:g} s, or until it is refuted")
     passed, planned = 0.0, isinstance(named.verifier, Planned)
     with named_errors(only):
-        jobs = len(standard_jobs(scheme, schemes_of(named.verifier.card)))
+        jobs = standard_jobs(scheme, schemes_of(named.verifier.card))
     deadline = time.monotonic() + seconds
-    with bar("instances", jobs) as tick, named_errors(only):
+    with bar("instances", len(jobs)) as tick, named_errors(only):
 
         def count(steps: float) -> None:
             nonlocal passed
@@ -35,9 +35,9 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
         late = lambda: time.monotonic() > deadline  # noqa: E731
         try:
             judge = _judge(named, settings)
-            result = standard_check(named.verifier, judge, late, count, facts=not planned, scheme=scheme)
+            result = standard_check(named.verifier, judge, late, count, facts=not planned, scheme=scheme, jobs=jobs)
         except KeyboardInterrupt:
-            done = f"UNFINISHED, no verdict: {passed:,.0f} of {jobs:,} instances, no violation on these"
+            done = f"UNFINISHED, no verdict: {passed:,.0f} of {len(jobs):,} instances, no violation on these"
             row = {"scheme": None if scheme is None else str(scheme), "world": STANDARD, "verdict": done}
             return Found(named, "unfinished", row | {"instances": int(passed), "arithmetic": settings.arithmetic})
         except Fails as failure:

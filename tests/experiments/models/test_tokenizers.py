@@ -58,7 +58,7 @@ def test_rest_token_is_never_one_of_the_letters() -> None:
         ("letters", 1, TEXT, "a letters tokenizer has 2 to 1000 tokens, not 1"),
         ("bpe", 256, TEXT, "a bpe tokenizer has 257 to 50000 tokens, not 256"),
         ("letters", 16, "abc", "3 different symbols, too few for V = 16; choose a smaller vocabulary"),
-        ("bpe", 5000, "abc", "byte-pair tokens, not 5000; give a smaller --vocab or a longer --text"),
+        ("bpe", 5000, "abc", "byte-pair tokens, not 5000; give a smaller vocab or a longer text"),
         ("letters", 8, "", "the text is empty"),
     ],
 )
