@@ -44,10 +44,16 @@ def changes(path: str) -> list[Mutant]:
     return mutants_of(ROOT, path)
 
 
+@cache
+def text_of(path: str) -> str:
+    """The lines of a file as mutants quote them."""
+    return " ".join(line.strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines())
+
+
 def found(row: dict[str, Any]) -> Mutant | None:
     """The mutant of a row in the source as it is: in its file, else in the one file that has these lines."""
     paths = [row["path"]] if (ROOT / row["path"]).exists() else []
-    for others in (paths, [path for room in ROOMS for path in sources(room)]):
+    for others in (paths, [path for room in ROOMS for path in sources(room) if row["before"] in text_of(path)]):
         same = [
             each
             for path in others
