@@ -275,7 +275,6 @@ class TwoTokens:
         return [(first,), (coin.choose(left),)] if any(left) else [(first,)]
 
 
-@pytest.mark.heavy
 def test_a_scheme_of_ones_own_is_judged_on_many_instances():
     verifier = make("specinfer")
     found = standard_check(verifier, scheme=UserScheme(TwoTokens(different=False)))
