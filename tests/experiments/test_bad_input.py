@@ -269,6 +269,8 @@ def test_bad_flags(draftproof, tmp_path, arguments, named):
 
 @pytest.mark.parametrize(("arguments", "named"), FILED, ids=[arguments for arguments, _ in FILED])
 def test_bad_files_and_what_is_asked_about_them(draftproof, arguments, named):
+    if "model" in arguments:
+        pytest.importorskip("torch")
     Path("folder").mkdir()
     for name, content in FILES.items():
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())

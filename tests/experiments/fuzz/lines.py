@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -104,7 +104,8 @@ class Watcher:
     def __init__(self, folder: Path, more: Sequence[ModuleType] = ()) -> None:
         for room in (cli, simulator, lp_analysis, *more):  # once, not in every fork
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
-                importlib.import_module(module.name)
+                with suppress(ModuleNotFoundError):  # without torch
+                    importlib.import_module(module.name)
         drawing.matplotlib_pyplot()
         self._program: Any = typer.main.get_command(
             cli.program()
