@@ -113,8 +113,8 @@ def theorems() -> dict[str, Any]:
         row = found.get(f"page: {key}")
         if row is not None and row["verdict"] != page.WAITING and float(row["CPU s"]) < SECONDS:
             made = page.row_of(claim)
-            cells = [made[name] for name in ("verdict_cells", "cells", "cases") if name in made]
-            found[f"proved: {key}"] = [made["verdict"], *cells]
+            cells = [made[name] or 0 for name in ("verdict_cells", "cells", "cases") if name in made]
+            found[f"proved: {key}"] = [made["verdict"].removesuffix(", same law"), *cells]
     return found
 
 
