@@ -32,8 +32,8 @@ def browser():
 @pytest.fixture
 def report(browser, draftproof, tmp_path):
     names = ("nss", "block", "khisti", "naive_tree", "naive", "specinfer", "spectr", "traversal", "layer_transport")
-    shapes = ("--K", "1..3", "--L1", "0..2", "--L2", "1..2", "--max-nodes", 4, "--roots", 1)
-    given = (*names, "gbv", "threshold", "--world", "text:topics,vocab=3", *shapes)
+    shapes = ("--K", "1..3", "--L1", "0..2", "--L2", "1..2", "--max-nodes", 4)
+    given = (*names, "gbv", "threshold", "--world", "text:topics,vocab=3,roots=1", *shapes)
     assert draftproof("compare", *given, "--resume", "rows.db").code == 0
     assert draftproof("report", "rows.db", "-o", "report.html").code == 0
     browser.get(Path("report.html").resolve().as_uri())
