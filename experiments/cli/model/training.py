@@ -81,7 +81,8 @@ def head_result(kind: str, wanted: PairRequest, out: str, steps: int | None, see
         Column("steps", "count"),
         Column("loss_bits_per_token", "exact", "cross-entropy to the target's rows, bits a token"),
     ]
-    notes = [*([_REUSED] if reused else []), f"use it: draft={kind}:{out} as a key of models"]
+    models = wanted.folder or f"target={wanted.target}"
+    notes = [*([_REUSED] if reused else []), f"use it: --world models:{models},draft={kind}:{out}"]
     return Result(f"{kind} head in {out}", [Table.whole(columns, [{"folder": out, **record}])], notes)
 
 

@@ -41,7 +41,7 @@ _CHECKS = (
     Column("verdict", "verdict"),
     Column("largest", "exact", "largest difference"),
     Column("scale", "exact", "numbers up to"),
-    Column("shape", title="trees"),
+    Column("shape", title="schemes"),
     *(Column(name, "count") for name in ("trees", "blocks", "tokens", "runs")),
     Column("differs", title="differs"),
 )
