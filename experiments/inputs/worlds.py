@@ -63,7 +63,7 @@ def told_note(problem: World | None) -> str:
     if problem is None:
         return ""
     of_file = isinstance(problem, FileWorld) and problem.instance.draft.told is not None
-    if not (of_file or samplings_of(problem).told_apart):
+    if not (of_file or samplings_of(problem).tells_another_q):
         return ""
     return "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
 

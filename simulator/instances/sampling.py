@@ -105,7 +105,7 @@ class Sampling(MaskRules, RowRules):
         return self.masked or self.repetition_penalty is not None
 
     @property
-    def told_apart(self) -> bool:
+    def tells_another_q(self) -> bool:
         """Whether verifiers are told other rows of the draft than those that tokens are drawn from."""
         return self.of("told") != self.of("draft")
 

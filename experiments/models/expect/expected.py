@@ -169,13 +169,13 @@ def expected(
     Raises what the verifier raises, `InvalidInput` where the device has no space, and `TooLarge` where the answer is
     not exact and the budget has no trees.
     """
-    told_apart = contexts.sampling.told_apart
+    tells_another_q = contexts.sampling.tells_another_q
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
     if budget.exact(verifier, contexts.pair.vocab_size, scheme.depth):
         with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
-            return predict(verifier, contexts.cases(scheme.depth, told_apart or not budget.top_down), scheme)
-    if summable(verifier, scheme) and not told_apart:  # sums are for verifiers that are told what is drawn from
+            return predict(verifier, contexts.cases(scheme.depth, tells_another_q or not budget.top_down), scheme)
+    if summable(verifier, scheme) and not tells_another_q:  # sums are for verifiers that are told what is drawn from
         assert isinstance(scheme, Delayed)
         seconds = None if budget.seconds is None else budget.seconds * len(contexts)
         with suppress(TooLarge), limited(seconds, "too long"):

@@ -74,7 +74,7 @@ class ModelsWorld:
                 f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
-        if self.cut and self.samplings.told_apart:
+        if self.cut and self.samplings.tells_another_q:
             raise InvalidInput(
                 f"told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
                 f"another one behind a cut of the vocabulary; add vocab={self.full_vocab_size} where that fits"

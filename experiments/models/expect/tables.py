@@ -102,7 +102,7 @@ def pair_tables(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int)
         return tabulate(own.remembered(TableProcess(rows, which), deepest), deepest, FLOAT64, which)
 
     target, draft = table("target", depth), table("draft", max(depth - 1, 0))
-    return target, telling(draft, table("told", max(depth - 1, 0)) if sampling.told_apart else None)
+    return target, telling(draft, table("told", max(depth - 1, 0)) if sampling.tells_another_q else None)
 
 
 def root_case(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int, leaf_rows: bool = True) -> Case:

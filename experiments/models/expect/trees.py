@@ -28,7 +28,7 @@ class RootTrees:
 
     def __init__(self, pair: Pair, sampling: Sampling, root: Context) -> None:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-        self.told = TreeRows(pair.vocab_size) if sampling.told_apart else self.draft
+        self.told = TreeRows(pair.vocab_size) if sampling.tells_another_q else self.draft
         self._pair, self._sampling, self._root = pair, sampling, root
 
     def drawn(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:

@@ -225,7 +225,7 @@ class Loop:
                 [text.features for text in state.texts if text.features is not None],
             )
         )
-        told_of = self._rows_of("told") if self.sampling.told_apart else None
+        told_of = self._rows_of("told") if self.sampling.tells_another_q else None
         return Drafting(reading, self._rows_of("draft"), state.texts, told_of)
 
     def _reading(self, role: str, before: ModelCache, waiting: Sequence[Context]) -> Reading:

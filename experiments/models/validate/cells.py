@@ -184,7 +184,7 @@ def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts:
     # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
     # another one behind a cut of the vocabulary
     small = VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth)
-    if small or not isinstance(scheme, Delayed) or contexts.sampling.told_apart:
+    if small or not isinstance(scheme, Delayed) or contexts.sampling.tells_another_q:
         return None
     prediction, tables = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
     if prediction is None:

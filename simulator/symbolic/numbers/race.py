@@ -52,7 +52,7 @@ def below(x: Any, y: Any) -> bool:
 
 
 def _best(values: Sequence[Any], largest: bool) -> int:
-    values = _told_apart(values)
+    values = _with_reuse_noted(values)
     winner = _race(values, largest)
     if winner is not None:
         return winner
@@ -66,7 +66,7 @@ def _best(values: Sequence[Any], largest: bool) -> int:
     return best
 
 
-def _told_apart(values: Sequence[Any]) -> Sequence[Any]:
+def _with_reuse_noted(values: Sequence[Any]) -> Sequence[Any]:
     """The values of a race, in which a coin that decided before is noted or replaced; see `Region.raced`."""
     random = [isinstance(value, (Linear, Product, Chain, Extreme)) for value in values]
     if sum(random) < 2:

@@ -122,9 +122,9 @@ def test_a_draft_is_sampled_otherwise(draftproof):
 
 @pytest.mark.heavy
 def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftproof, tmp_path):
-    at = ("--vocab", 3, "--K", 1, "--L2", 1, "--draft-sampling", "top_k=2")
-    assert draftproof("check", "naive", *at[2:]).code == 0
-    ran = draftproof("check", "naive", *at[2:], "--told", "draft", "--witness", tmp_path / "w.json", "--json")
+    at = ("--K", 1, "--L2", 1, "--draft-sampling", "top_k=2")
+    assert draftproof("check", "naive", *at).code == 0
+    ran = draftproof("check", "naive", *at, "--told", "draft", "--witness", tmp_path / "w.json", "--json")
     assert ran.code == 1
     assert (ran.witness["shrunk"], ran.witness["vocab_size"]) == (True, 3)
     saved = json.loads((tmp_path / "w.json").read_text())
@@ -133,21 +133,21 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     again = draftproof("check", "naive", "--world", tmp_path / "w.json", "--json").row
     assert (again["lossless"], again["engine"]) == (False, "enumerate")
     note = "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
-    for source in ((*at[6:], "--told", "draft"), ("--world", tmp_path / "w.json")):
+    for source in ((*at[4:], "--told", "draft"), ("--world", tmp_path / "w.json")):
         assert note in draftproof("compare", "naive", *source, "--K", 1, "--L2", 1).out
-    planned = draftproof("compare", "optimum", *at[2:], "--told", "draft")
+    planned = draftproof("compare", "optimum", *at, "--told", "draft")
     assert (planned.code, "promises nothing where verifiers are told another one" in planned.err) == (2, True)
-    rows = draftproof("compare", "naive", "block", *at[2:], "--told", "draft", "--json").json["rows"]
+    rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json").json["rows"]
     assert [row["lossless"] for row in rows] == [False, False]
     for _ in range(2):  # stored, and taken from the store
-        ran = draftproof("compare", "naive", "block", *at[2:], "--told", "draft", "--resume", "r.db", "--json")
+        ran = draftproof("compare", "naive", "block", *at, "--told", "draft", "--resume", "r.db", "--json")
         assert [row["block_efficiency"] for row in ran.json["rows"]] == [row["block_efficiency"] for row in rows]
-    text = ("--world", "text:topics,vocab=3", *at[2:], "--steady-state")
+    text = ("--world", "text:topics,vocab=3", *at, "--steady-state")
     refused = draftproof("compare", "naive", *text, "--told", "draft")
     assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
     refused = draftproof("compare", "naive", *text[:2], "static", "--told", "top_k=2")
     assert (refused.code, "static goes without told" in refused.err) == (2, True)
-    refused = draftproof("check", "naive", *at[2:-2], "--told", "draft")
+    refused = draftproof("check", "naive", *at[:-2], "--told", "draft")
     why = "told draft is the q that tokens are drawn from; leave it out, or sample the draft otherwise, as draft_s"
     assert (refused.code, why in refused.err) == (2, True)
     refused = draftproof("bound", "--world", tmp_path / "w.json")
