@@ -338,6 +338,7 @@ class Audited:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)
         hint = f"; the {self.interface.name} interface calls it with {self.interface.how(self.batched)}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
+        hint += "; further arguments can be given"
         with function_errors(call.made, hint):
             try:
                 verdicts = list(self.interface.call(call))

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from draftproof.simulator.audit.failures import BrokenResult
+from draftproof.simulator.audit.interfaces._parameters import in_its_order, parameters_of
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -20,14 +21,6 @@ from draftproof.simulator.symbolic import concrete
 SEED_NAMES = frozenset(["seed", "rng_seed", "random_seed", "prng_seed"])
 #: The value for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1
-
-
-def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a function; none where it has no signature, as compiled functions have none."""
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
 
 
 def later_parameters(function: Callable[..., Any], positional: int) -> list[inspect.Parameter]:
@@ -112,7 +105,7 @@ class Interface:
 
     arguments: what makes each argument, by its name. read: the blocks that a result means, given what is wanted, in
     words. returns: in words, for people. by_name: whether a function gets those arguments that it names as parameters,
-    in place of all in their order. takes: their shapes in words; what is to be said beyond their names if `by_name`.
+    in place of all (`in_its_order`). takes: their shapes in words; what is to be said beyond their names if `by_name`.
     count: how many arguments are handed over in their order. further: those that are handed over by name. usual: the
     name in `arguments` of a parameter. multi_path: whether it sees more than the first path. batches: whether it can
     take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
@@ -154,8 +147,8 @@ class Interface:
         if self.by_name:
             result = call.result({}, self._named(call))
         else:
-            makers = list(self.arguments.items())[: self.count(call)]
-            result = call.result({name: make(call) for name, make in makers}, self.further(call))
+            names = in_its_order(call.function, list(self.arguments)[: self.count(call)], self.name)
+            result = call.result({name: self.arguments[name](call) for name in names}, self.further(call))
         return self.read(call, result, f"the {self.name} interface wants {self.returns}")
 
     def _named(self, call: Call) -> dict[str, Any]:

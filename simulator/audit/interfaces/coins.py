@@ -16,10 +16,10 @@ from draftproof.simulator.audit.interfaces._call import (
     Interface,
     Maker,
     kind_of,
-    parameters_of,
     random_argument,
     read_requests,
 )
+from draftproof.simulator.audit.interfaces._parameters import parameters_of
 
 
 def _targets(call: Call) -> Any:

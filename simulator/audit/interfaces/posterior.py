@@ -17,10 +17,10 @@ from draftproof.simulator.audit.interfaces._call import (
     integer,
     padded_to,
     pair,
-    parameters_of,
     paths_of,
     shown,
 )
+from draftproof.simulator.audit.interfaces._parameters import parameters_of
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
