@@ -75,8 +75,11 @@ def assert_function_lossless(
     own: it judges what the file of the function says now, and objects as they are here.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
-    given = inspect.signature(refutation).bind(function, target, draft, scheme, **options).arguments
-    inspect.signature(make_audit).bind(function, **given.get("options", {}))  # raises the error of a wrong option
+    known = {**inspect.signature(refutation).parameters, **inspect.signature(make_audit).parameters}
+    for name in sorted(options.keys() - known.keys()):
+        raise InvalidInput(
+            f"assert_lossless has no option {name}; arguments of the function: keywords={{{name!r}: ..}}"
+        )
     if child.judging:
         return
     refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, target, draft, scheme, **options))

@@ -181,7 +181,7 @@ FILED = [
     (f"{_CHAIN} --argument weight", "write NAME=VALUE"), (f"{_CHAIN} --argument a.b=1", "write NAME=VALUE"),
     (f"{_CHAIN} --argument self.=1", "write NAME=VALUE"),
     (f"{_CHAIN} --argument a=numpy.no", "numpy.no cannot be used"),
-    (f"{_CHAIN} --argument a=1", "the chain interface calls it with (tokens, q, p)"),
+    (f"{_CHAIN} --argument a=1", "the chain interface (--interface) calls it with (tokens, q, p)"),
     (f"{_CHAIN} --library jax", "'jax' is not one of"), (f"{_CHAIN} --arithmetic float16", "'float16' is not one of"),
     (f"{_CHAIN} --processing heat=2", "'heat=2': write temperature=.7"),
     (f"{_CHAIN} --world family:nope", "known: dirichlet"), (f"{_CHAIN} --world list.json", "must be an object"),

@@ -290,3 +290,8 @@ def test_a_rejection_loop_is_named():
     [case] = default_cases(audit.audited.interface, None, ["context"])
     with pytest.raises(InvalidVerifier, match="a loop that may go on for ever cannot be enumerated"):
         audit.judge(case.instance, case.scheme)
+
+
+def test_an_option_that_does_not_exist_names_the_place_of_arguments():
+    with pytest.raises(InvalidInput, match=r"no option rng; arguments of the function: keywords=\{'rng': \.\.\}"):
+        assert_lossless(lambda tokens, q, p: tokens, interface="chain", rng=random.Random())
