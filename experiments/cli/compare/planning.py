@@ -20,6 +20,7 @@ from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_f
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
+from draftproof.simulator.verdicts.costs import Pair
 
 #: What stands for the optimum among the names of verifiers that are left out.
 OPTIMUM = "the optimum"
@@ -76,7 +77,7 @@ class Place:
 
     @cached_property
     def kind(self) -> str:
-        """Worlds of one kind differ in the seed only, so that their rows cost the same."""
+        """Worlds of one kind differ in the seed only, so that their rows are expected to cost the same."""
         return strong_id({key: value for key, value in self.identity.items() if key != "seed"})
 
 
@@ -115,6 +116,7 @@ class Plan:
     limits: Limits = Limits()
     left_out: dict[str, dict[DraftScheme, None]] = field(default_factory=dict)
     _costs: dict[Any, ExpectedCost | None] = field(default_factory=dict)
+    _samples: dict[tuple[str, int], tuple[Pair, int]] = field(default_factory=dict)
     _trials: dict[int, dict[str, dict[Any, float]]] = field(default_factory=dict)
 
     def cells(self) -> list[Cell]:
@@ -172,10 +174,9 @@ class Plan:
     def _cost(self, place: Place, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
         """The cost of a row; None for one that is left out."""
         key = place.kind, named.label, scheme
-        known = self._costs.get(key)
-        if known is None or known.engine == "enumerate":  # runs differ from seed to seed
+        if key not in self._costs:
             try:
-                self._costs[key] = self._law_cost(place.world, named, scheme)
+                self._costs[key] = self._law_cost(place, named, scheme)
             except Fails:  # the row says so
                 self._costs[key] = ExpectedCost("enumerate", "", 1, 0.0)
             except UnsupportedTree:
@@ -188,17 +189,20 @@ class Plan:
                 self._costs[key] = None
         return self._costs[key]
 
-    def _law_cost(self, world: World, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
-        roots = world.cases(scheme.depth, arithmetic_named(self.settings.arithmetic))
-        trials = self._trials.setdefault(world.vocab_size, {})
-        one = expected_cost(named, scheme, self.settings, [(roots[0].target, roots[0].draft)], trials)
-        cost = replace(one, steps=one.steps * len(roots), seconds=one.seconds * len(roots))
+    def _law_cost(self, place: Place, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
+        size, shape = place.world.vocab_size, (place.kind, scheme.depth)
+        if shape not in self._samples:
+            roots = place.world.cases(scheme.depth, arithmetic_named(self.settings.arithmetic))
+            self._samples[shape] = (roots[0].target, roots[0].draft), len(roots)
+        sample, count = self._samples[shape]
+        one = expected_cost(named, scheme, self.settings, [sample], self._trials.setdefault(size, {}))
+        cost = replace(one, steps=one.steps * count, seconds=one.seconds * count)
         enumerated = cost.engine == "enumerate"
         most = self.limits.runs if enumerated else self.limits.steps
         if most is not None and cost.steps > most:
             return None
         if enumerated:
-            check_runs(named, scheme, self.settings, cost.steps, world.vocab_size)
+            check_runs(named, scheme, self.settings, cost.steps, size)
         return cost
 
     def _optima(self) -> list[Cell]:
