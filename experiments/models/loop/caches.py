@@ -178,13 +178,18 @@ def forward(
     return output, ModelCache(layers, held, before.lengths)
 
 
-def prompt_cache(model: Any, tokens: Sequence[int], device: torch.device | str, **inputs: torch.Tensor) -> ModelCache:
-    """The cache of one sequence of tokens, read in one pass. inputs: further arguments of the model."""
+def prompt_pass(
+    model: Any, tokens: Sequence[int], device: torch.device | str, **inputs: torch.Tensor
+) -> tuple[Any, ModelCache]:
+    """One forward pass over a sequence of tokens that are all kept; None and an empty cache where there are none.
+
+    inputs: further arguments of the model.
+    """
     empty = ModelCache.empty(device)
     if not len(tokens):
-        return empty
+        return None, empty
     ids = torch.tensor([list(tokens)], dtype=torch.long, device=device)
     count = ids.shape[1]
     causal = torch.ones(1, count, count, dtype=torch.bool, device=device).tril()
-    _, after = forward(model, empty, ids, torch.arange(count, device=device)[None], causal, **inputs)
-    return after.kept(0, [range(count)])
+    output, after = forward(model, empty, ids, torch.arange(count, device=device)[None], causal, **inputs)
+    return output, after.kept(0, [range(count)])

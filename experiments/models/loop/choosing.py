@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -19,18 +20,19 @@ from draftproof.simulator.protocol import Context, DraftScheme
 
 @dataclass(frozen=True)
 class TokenOutput:
-    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
+    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. vector: makes the row after it."""
 
     hidden: torch.Tensor
-    row: Any
+    vector: Callable[[], Any]
 
-    @classmethod
-    def of(cls, hidden: torch.Tensor, row: Any) -> TokenOutput:
-        """row: an array or a tensor on any device."""
+    @cached_property
+    def row(self) -> Any:
+        """float64, shape `(V,)`, an array that cannot be written to."""
+        row = self.vector()
         if isinstance(row, torch.Tensor):
             row = row.cpu().numpy()
             row.setflags(write=False)
-        return cls(hidden, row)
+        return row
 
 
 @dataclass(frozen=True)

@@ -246,13 +246,13 @@ class Generating:
         used = Samplings.of_target(
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)
-        loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
+        loop = Loop(pair, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), drawn), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
         ends = ends_of(stopping_criteria, input_ids, most)
         if text_streamer is not None:
             text_streamer.put(input_ids.cpu())
-        for piece in pieces(loop, prompts, coins, most, ends, paddings):
+        for piece in pieces(loop, self.verifier, self.scheme, prompts, coins, most, ends, paddings):
             texts[piece.text] += piece.tokens
             if self.each_block is not None:
                 self.each_block(piece)

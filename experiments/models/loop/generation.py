@@ -21,7 +21,7 @@ from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, Context
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 
 #: `ends(place, tokens)`: whether the text of the prompt at this place ends after `tokens`, all its tokens so far.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
@@ -48,6 +48,8 @@ def ending(most: int, stop: Collection[int] = ()) -> Ends:
 
 def pieces(
     loop: Loop,
+    verifier: Verifier,
+    scheme: DraftScheme,
     prompts: Sequence[Sequence[int]],
     coin: Coin | Sequence[Coin],
     max_new_tokens: int,
@@ -64,11 +66,11 @@ def pieces(
         raise InvalidInput("no prompts are given; give at least one")
     coins = coin_of_each(coin, len(prompts))
     begun = list(zip(map(tuple, prompts), map(tuple, paddings or [()] * len(prompts)), strict=True))
-    state = _start_state(loop, begun, max_new_tokens)
+    state = _start_state(loop, begun, max_new_tokens - 1 + scheme.depth)
     tokens: list[list[int]] = [[] for _ in prompts]
     unfinished = list(range(len(prompts)))
     while unfinished:
-        blocks, state = loop.step(state, [coins[text] for text in unfinished])
+        blocks, state = loop.step(state, verifier, scheme, [coins[text] for text in unfinished])
         added = [_next_piece(text, tokens[text], block, ends) for text, block in zip(unfinished, blocks, strict=True)]
         yield from added
         left = [place for place, piece in enumerate(added) if not piece.last]
@@ -77,10 +79,9 @@ def pieces(
         unfinished = [unfinished[place] for place in left]
 
 
-def _start_state(loop: Loop, begun: Sequence[tuple[Context, Context]], max_new_tokens: int) -> State:
+def _start_state(loop: Loop, begun: Sequence[tuple[Context, Context]], more: int) -> State:
     """The state before the first block; a prompt that several texts share, with its padding, is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(begun))}
-    more = max_new_tokens - 1 + loop.scheme.depth
     state = State.joined([loop.start(prompt, more, padding) for prompt, padding in places])
     return state if len(places) == len(begun) else state.only([places[prompt] for prompt in begun])
 
@@ -94,13 +95,21 @@ def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece
     return Piece(text, block.tokens, block, False)
 
 
-def text_after(loop: Loop, prompt: Sequence[int], coin: Coin, most: int, stop: Collection[int] = ()) -> Context:
+def text_after(
+    loop: Loop,
+    verifier: Verifier,
+    scheme: DraftScheme,
+    prompt: Sequence[int],
+    coin: Coin,
+    most: int,
+    stop: Collection[int] = (),
+) -> Context:
     """The text after one prompt: at most `most` tokens, at least 1, and none after the first of `stop`.
 
     With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens. Raises as
     `pieces` does.
     """
-    written = pieces(loop, [prompt], coin, most, ending(most, stop))
+    written = pieces(loop, verifier, scheme, [prompt], coin, most, ending(most, stop))
     return tuple(token for piece in written for token in piece.tokens)
 
 

@@ -1,7 +1,8 @@
 """Speculative generation on a real pair of models: draft a tree, read it with the target in one pass, verify, trim.
 
-The verifier is the object that `draftproof check` proves lossless, here with a sampling coin. `Loop.step` makes one
-block for each of `B` sequences. States are immutable, so any number of runs can start from a prompt that is read once.
+`Loop(pair, sampling).step(state, verifier, scheme, coin)` makes one block for each of `B` sequences. The verifier is
+the object that `draftproof check` proves lossless, here with a sampling coin. States are immutable, so any number of
+runs can start from a prompt that is read once.
 
 The road of a block: `State` (caches of both models, texts) -> `Drafting` (trees of one scheme, or of one that a
 `Chooser` chooses, and the rows of the draft) -> `Reading` of the target (its rows at all nodes) -> `Block` (what the
@@ -13,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch.nn.functional import pad
 
-from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_pass
 from draftproof.experiments.models.loop.choosing import BlockStart, Chooser, TokenOutput
 from draftproof.experiments.models.loop.drafting import Drafting, nodes_of
 from draftproof.experiments.models.loop.head_reading import HeadReading
@@ -28,6 +29,7 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, check_vectors, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.head import Head
+from draftproof.experiments.models.pair.hidden import features_of
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.changes import Watch
 from draftproof.simulator.errors import InvalidInput
@@ -96,32 +98,14 @@ class State:
 
 
 @dataclass(frozen=True)
-class Made:
-    """The blocks of a step, before the caches are trimmed.
-
-    before: the state before them. rows: for each sequence `p` at the root and at every drafted node; reading: the
-    target's. seen: what a head looks at in the target's pass.
-    """
-
-    before: State
-    drafted: Drafting
-    rows: list[TreeRows]
-    reading: Reading
-    seen: list[torch.Tensor]
-    blocks: list[Block]
-
-
-@dataclass(frozen=True)
 class Loop:
-    """A pair of models, a verifier and a draft scheme, or a chooser of schemes.
+    """A pair of models and how tokens are drawn.
 
     sampling: temperature and the rest, for both models or for each. vectors: "numpy" or "torch".
-    Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
+    Raises `InvalidInput` for models that do not support tree attention.
     """
 
     pair: Pair
-    verifier: Verifier
-    scheme: DraftScheme | Chooser
     sampling: Sampling
     vectors: str = "numpy"
 
@@ -129,10 +113,6 @@ class Loop:
         check_vectors(self.vectors)
         for role in (*ROLES, "told"):
             self.sampling.of(role).assert_row_wise()
-        if not isinstance(self.scheme, Chooser):
-            check_scheme(self.scheme)
-        elif self.head is not None:
-            raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
         check_pair(self.pair)
 
     @cached_property
@@ -146,175 +126,181 @@ class Loop:
         return self.pair.draft if isinstance(self.pair.draft, Head) else None
 
     @cached_property
-    def _user_code(self) -> Watch | None:
-        return Watch.of(self.verifier)
+    def _user_code(self) -> dict[int, Watch | None]:
+        """What is known of the code of a user's verifier, by its `id`."""
+        return {}
 
     def _rows_of(self, role: str) -> RowsOf:
         return RowsOf(self.sampling.of(role), self.pair.vocab_size, self.vectors, role)
 
+    def fits(self, tokens: int, depth: int) -> bool:
+        """Whether both models are made for a text of so many tokens and a tree of this depth after it."""
+        return self.pair.positions is None or tokens + depth < self.pair.positions
+
     @torch.inference_mode()
-    def start(self, prompt: Sequence[int], more: int | None = None, padding: Sequence[int] = ()) -> State:
+    def start(self, prompt: Sequence[int], more: int = 0, padding: Sequence[int] = ()) -> State:
         """Read a prompt with both models, all but its last token.
 
-        more: how many tokens will be read after it, by default those of one tree. padding: tokens before the prompt
+        more: how many tokens will be read after it, such as those of one tree. padding: tokens before the prompt
         that no model reads, and that `no_repeat_ngram_size` counts, as in transformers.
         Raises `InvalidInput` for an empty prompt, for tokens outside the vocabulary, and where the models have no
         positions for that many.
         """
-        check_prompt(self.pair, prompt, self.scheme.depth if more is None else more)
+        check_prompt(self.pair, prompt, more)
         with self.watch.part("prompt"), within_memory("reading the prompt", self.pair.device):
             return self._started(prompt, padding)
-
-    def fits(self, tokens: int) -> bool:
-        """Whether both models are made for a text of so many tokens and a block after it."""
-        return self.pair.positions is None or tokens + self.scheme.depth < self.pair.positions
 
     def _started(self, prompt: Sequence[int], padding: Sequence[int]) -> State:
         pair, before = self.pair, tuple(map(int, prompt[:-1]))
         text = text_so_far(pair, self.sampling, prompt, padding)
-        if isinstance(self.scheme, Chooser) and before:
-            empty = ModelCache.empty(pair.device)
-            readings = [Reading(pair.model(role), empty, [before], Stopwatch()) for role in ROLES]
-            for reading in readings:
-                reading.read([[()]])
-            outputs = tuple(self._output(role, *each.output(0)) for role, each in zip(ROLES, readings, strict=True))
-            target, draft = (reading.kept([()])[0] for reading in readings)
-            return State(target, draft, (replace(text, outputs=outputs),))
         with self._watching() as seen:
-            target = prompt_cache(pair.target, before, pair.device)
+            target, known = self._read_prompt("target", before)
         if self.head is None:
-            return State(target, prompt_cache(pair.draft, before, pair.device), (text,))
+            draft, known_of_draft = self._read_prompt("draft", before)
+            return State(target, draft, (replace(text, outputs=(known, known_of_draft)),))
         nothing = torch.zeros(1, 0, self.head.config.hidden_size, dtype=pair.dtype, device=pair.device)
         features = pad(self.head.taken(seen[0]) if seen else nothing, (0, 0, 1, 0))  # zeros before the first token
-        draft = prompt_cache(self.head, before, pair.device, features=features[:, :-1])
+        _, draft = prompt_pass(self.head, before, pair.device, features=features[:, :-1])
         return State(target, draft, (replace(text, features=features[0, -1:]),))
+
+    def _read_prompt(self, role: str, tokens: Context) -> tuple[ModelCache, TokenOutput | None]:
+        """The cache, and what the model computed at the last token, where that can be looked at."""
+        model = self.pair.model(role)
+        looking: AbstractContextManager[list[torch.Tensor]] = nullcontext([])
+        if model.get_output_embeddings() is not None:
+            looking = features_of(model)
+        with looking as hidden:
+            output, cache = prompt_pass(model, tokens, self.pair.device)
+        return cache, self._output(role, hidden[0][0, -1], output.logits[0, -1]) if hidden else None
 
     def _watching(self) -> AbstractContextManager[list[torch.Tensor]]:
         """In the body, what a head looks at in the passes of the target; nothing for other drafts."""
         return nullcontext([]) if self.head is None else self.head.watching()
 
     def _output(self, role: str, hidden: torch.Tensor, logits: torch.Tensor) -> TokenOutput:
-        row = self.sampling.of(role).of_logits(logits[: self.pair.vocab_size])
-        return TokenOutput.of(hidden, row)
+        logits = logits[: self.pair.vocab_size].clone()  # without those of the other tokens in the pass
+        return TokenOutput(hidden, partial(self.sampling.of(role).of_logits, logits))
 
     @torch.inference_mode()
-    def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
+    def step(
+        self, state: State, verifier: Verifier, scheme: DraftScheme | Chooser, coin: Coin | Sequence[Coin]
+    ) -> tuple[list[Block], State]:
         """One block of every sequence, and the state after it.
 
-        coin: one for all sequences, or one for each, which makes a sequence independent of the others in its batch.
+        scheme: one for all sequences, or what chooses one for each. coin: one for all sequences, or one for each, which
+        makes a sequence independent of the others in its batch.
+        Raises `InvalidInput` for an object that is no scheme, and for a chooser where the draft is a head.
         """
+        coins = coin_of_each(coin, len(state.texts))
         with within_memory("making a block", self.pair.device):
-            made = self.made(state, coin)
-            return made.blocks, self.after(made)
+            drafting = self.drafted(state, scheme, coins)
+            with self.watch.part("target"), self._watching() as seen:
+                rows, reading = self._read(state, drafting)
+            with self.watch.part("verify"):
+                blocks = [
+                    self._verify(verifier, drafting, sequence, *given)
+                    for sequence, given in enumerate(zip(rows, coins, strict=True))
+                ]
+            with self.watch.part("cache"):
+                return blocks, self._after(state, drafting, rows, reading, seen, blocks)
 
-    @torch.inference_mode()
-    def blocks(self, state: State, coin: Coin | Sequence[Coin]) -> list[Block]:
-        """One block of every sequence, without the state after it, for runs of one block."""
-        with within_memory("making a block", self.pair.device):
-            return self.made(state, coin).blocks
+    def drafted(self, state: State, scheme: DraftScheme | Chooser, coin: Coin | Sequence[Coin]) -> Drafting:
+        """One tree of every sequence, of this scheme or of one that is chosen."""
+        coins = coin_of_each(coin, len(state.texts))
+        if not isinstance(scheme, Chooser):
+            check_scheme(scheme)
+            with self.watch.part("draft"):
+                drafting = self.begin(state)
+                drafting.draw([scheme] * len(coins), coins)
+            return drafting
+        if self.head is not None:
+            raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
+        with self.watch.part("draft"):
+            drafting = self.begin(state, self.watch)
+            drafting.read([[()] for _ in coins])
+        with self.watch.part("choose"):
+            for sequence, text in enumerate(state.texts):
+                drafting.actions.append(scheme.position(self._block_start(text, drafting, sequence, scheme.times)))
+        with self.watch.part("draft"):
+            drafting.draw([scheme.actions[action] for action in drafting.actions], coins)
+        return drafting
 
-    def begin(self, state: State) -> Drafting:
-        """The draft before it reads the trees of a block."""
-        reading = (
-            self._reading("draft", state.draft, state.waiting)
-            if self.head is None
-            else HeadReading(
-                self.head,
-                state.draft,
-                state.waiting,
-                [text.features for text in state.texts if text.features is not None],
-            )
-        )
+    def begin(self, state: State, watch: Stopwatch | None = None) -> Drafting:
+        """The draft before it reads the trees of a block; watch: see `Reading`."""
+        if self.head is None:
+            reading = Reading(self.pair.draft, state.draft, state.waiting, watch)
+        else:
+            features = [text.features for text in state.texts if text.features is not None]
+            reading = HeadReading(self.head, state.draft, state.waiting, features)
         told_of = self._rows_of("told") if self.sampling.tells_another_q else None
         return Drafting(reading, self._rows_of("draft"), state.texts, told_of)
 
-    def _reading(self, role: str, before: ModelCache, waiting: Sequence[Context]) -> Reading:
-        watch = self.watch if isinstance(self.scheme, Chooser) else None
-        return Reading(self.pair.model(role), before, waiting, watch)
-
-    def drafted(self, state: State, coin: Coin | Sequence[Coin]) -> Drafting:
-        """One tree of every sequence."""
-        coins = coin_of_each(coin, len(state.texts))
-        with self.watch.part("draft"):
-            drafting = self.begin(state)
-            if isinstance(self.scheme, Chooser):
-                drafting.read([[()] for _ in coins])
-        schemes = self._schemes(state, drafting)
-        with self.watch.part("draft"):
-            drafting.draw(schemes, coins)
-        return drafting
-
-    def _schemes(self, state: State, drafting: Drafting) -> list[DraftScheme]:
-        """That of every sequence, and in `drafting` its position where it is chosen."""
-        if not isinstance(self.scheme, Chooser):
-            return [self.scheme] * len(state.texts)
-        with self.watch.part("choose"):
-            for sequence, text in enumerate(state.texts):
-                drafting.actions.append(self.scheme.position(self._block_start(text, drafting, sequence)))
-            return [self.scheme.actions[action] for action in drafting.actions]
-
-    def _block_start(self, text: TextSoFar, drafting: Drafting, sequence: int) -> BlockStart:
-        assert isinstance(self.scheme, Chooser)
+    def _block_start(
+        self, text: TextSoFar, drafting: Drafting, sequence: int, times: tuple[float, float]
+    ) -> BlockStart:
         reading, (target_before, draft_before) = drafting.reading, text.outputs
         if draft_before is None and text.unread > 1:
             draft_before = self._output("draft", *reading.output(sequence, back=1))
-        root = TokenOutput.of(reading.output(sequence)[0], drafting.rows[sequence].row(()))
-        return BlockStart(text.tokens, root, target_before, draft_before, self.scheme.times)
+        root = TokenOutput(reading.output(sequence)[0], partial(drafting.rows[sequence].row, ()))
+        return BlockStart(text.tokens, root, target_before, draft_before, times)
 
-    def read(self, state: State, drafted: Drafting) -> tuple[list[TreeRows], Reading]:
+    def _read(self, state: State, drafting: Drafting) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
-        reading = self._reading("target", state.target, [tokens[-1:] for tokens in state.waiting])
-        contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafted.trees], self._rows_of("target")
+        last = [tokens[-1:] for tokens in state.waiting]
+        reading = Reading(self.pair.target, state.target, last, self.watch if drafting.actions else None)
+        contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafting.trees], self._rows_of("target")
         vectors = rows_of.vectors(rows_of.rows(reading.read(contexts), contexts, state.texts))
         known = [dict(zip(nodes, rows, strict=False)) for nodes, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(self.pair.vocab_size, rows) for rows in known], reading
 
-    def made(self, state: State, coin: Coin | Sequence[Coin]) -> Made:
-        """Draft, read and verify, without trimming the caches."""
-        coins = coin_of_each(coin, len(state.texts))
-        drafted = self.drafted(state, coins)
-        with self.watch.part("target"), self._watching() as seen:
-            rows, reading = self.read(state, drafted)
-        with self.watch.part("verify"):
-            blocks = [self._verify(drafted, sequence, p, coins[sequence]) for sequence, p in enumerate(rows)]
-        return Made(state, drafted, rows, reading, seen, blocks)
-
-    def after(self, made: Made) -> State:
-        """The state after the block: both caches hold the text and the accepted path, not the correction."""
-        with self.watch.part("cache"):
-            accepted, drafting = [block.accepted for block in made.blocks], made.drafted.reading
-            draft, unread = drafting.kept(accepted)
-            texts = [
-                text.after(block.tokens, len(tokens) + 1)
-                for text, tokens, block in zip(made.before.texts, unread, made.blocks, strict=True)
-            ]
-            if isinstance(drafting, HeadReading) and self.head is not None:
-                read = self.head.taken(made.seen[0])
-                features = drafting.features_after(
-                    [made.reading.along(read, sequence, context) for sequence, context in enumerate(accepted)]
-                )
-                texts = [replace(text, features=own) for text, own in zip(texts, features, strict=True)]
-            elif isinstance(self.scheme, Chooser):
-                sides = (made.reading, made.rows), (drafting, made.drafted.rows)
-                texts = [
-                    replace(text, outputs=tuple(_output_at(*side, sequence, accepted[sequence]) for side in sides))
-                    for sequence, text in enumerate(texts)
-                ]
-            return State(made.reading.kept(accepted)[0], draft, tuple(texts))
-
-    def _verify(self, drafted: Drafting, sequence: int, rows: TreeRows, coin: Coin) -> Block:
-        root = drafted.trees[sequence].root(rows, drafted.told[sequence])
-        verdict = guarded(self.verifier, root, is_library(self.verifier), self._user_code)(coin)
+    def _verify(self, verifier: Verifier, drafting: Drafting, sequence: int, rows: TreeRows, coin: Coin) -> Block:
+        root = drafting.trees[sequence].root(rows, drafting.told[sequence])
+        if id(verifier) not in self._user_code:
+            self._user_code[id(verifier)] = Watch.of(verifier)
+        verdict = guarded(verifier, root, is_library(verifier), self._user_code[id(verifier)])(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
-        accepted, action = tuple(map(int, verdict.accepted)), drafted.actions[sequence] if drafted.actions else None
-        return Block(accepted, int(verdict.correction), drafted.passes[sequence], action)
+        accepted, action = tuple(map(int, verdict.accepted)), drafting.actions[sequence] if drafting.actions else None
+        return Block(accepted, int(verdict.correction), drafting.passes[sequence], action)
+
+    def _after(
+        self,
+        state: State,
+        drafting: Drafting,
+        rows: Sequence[TreeRows],
+        reading: Reading,
+        seen: Sequence[torch.Tensor],
+        blocks: Sequence[Block],
+    ) -> State:
+        """The state after the blocks: both caches hold the text and the accepted path, not the correction.
+
+        rows, reading: `p` in the trees and the target's passes. seen: what a head looks at in them.
+        """
+        accepted, drafts = [block.accepted for block in blocks], drafting.reading
+        draft, unread = drafts.kept(accepted)
+        texts = [
+            text.after(block.tokens, len(tokens) + 1)
+            for text, tokens, block in zip(state.texts, unread, blocks, strict=True)
+        ]
+        if isinstance(drafts, HeadReading) and self.head is not None:
+            read = self.head.taken(seen[0])
+            features = drafts.features_after(
+                [reading.along(read, sequence, context) for sequence, context in enumerate(accepted)]
+            )
+            texts = [replace(text, features=own) for text, own in zip(texts, features, strict=True)]
+        elif drafting.actions:
+            sides = (reading, rows), (drafts, drafting.rows)
+            texts = [
+                replace(text, outputs=tuple(_output_at(*side, sequence, accepted[sequence]) for side in sides))
+                for sequence, text in enumerate(texts)
+            ]
+        return State(reading.kept(accepted)[0], draft, tuple(texts))
 
 
 def _output_at(reading: Reading, rows: Sequence[TreeRows], sequence: int, context: Context) -> TokenOutput | None:
     """What a model has computed at this node of a tree; None where it has not read the node."""
     if context not in reading.path_slots[sequence]:
         return None
-    return TokenOutput.of(reading.output(sequence, context)[0], rows[sequence].row(context))
+    return TokenOutput(reading.output(sequence, context)[0], partial(rows[sequence].row, context))
 
 
 def check_pair(pair: Pair) -> None:
@@ -340,6 +326,8 @@ BATCH = 256
 
 def many_blocks(
     loop: Loop,
+    verifier: Verifier,
+    scheme: DraftScheme,
     root: Sequence[int],
     runs: int,
     coin: Coin,
@@ -350,11 +338,11 @@ def many_blocks(
 
     batch: how many runs share their passes. progress: told how many runs are done.
     """
-    start = loop.start(root)
+    start = loop.start(root, scheme.depth)
     blocks: list[Block] = []
     for first in range(0, runs, batch):
         count = min(batch, runs - first)
-        blocks += loop.blocks(start.repeated(count), coin)
+        blocks += loop.step(start.repeated(count), verifier, scheme, coin)[0]
         if progress:
             progress(count)
     return blocks

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from draftproof.experiments.models.loop.caches import forward, prompt_cache, windows_of
+from draftproof.experiments.models.loop.caches import forward, prompt_pass, windows_of
 from draftproof.experiments.models.pair.devices import check_fits, within_memory
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.experiments.models.pair.roots import Roots
@@ -88,7 +88,7 @@ def _probe(model: Any) -> float:
     first = [token % size for token in range(1 + max(windows, default=0))]
     others = [(token + 1) % size for token in range(4)]
     device = model.device
-    before = prompt_cache(model, first, device)
+    _, before = prompt_pass(model, first, device)
     tokens = torch.tensor([others], device=device)
     sees = torch.cat([before.held[:, None].expand(-1, 4, -1), torch.eye(4, dtype=torch.bool, device=device)[None]], 2)
     together, _ = forward(model, before, tokens, torch.full_like(tokens, len(first)), sees)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.models.loop.caches import forward, prompt_cache
+from draftproof.experiments.models.loop.caches import forward, prompt_pass
 from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.measure.rounds import timed_rounds
@@ -42,7 +42,7 @@ def measure_passes(pair: Pair, model: Any, context: int, counts: Sequence[int], 
     check_prompt(pair, [0] * context, 1)
     watch = Stopwatch(pair.device)
     with within_memory("measuring passes", pair.device):
-        before = prompt_cache(model, [token % pair.vocab_size for token in range(context)], pair.device)
+        _, before = prompt_pass(model, [token % pair.vocab_size for token in range(context)], pair.device)
 
         def seconds(count: int, _: int) -> float:
             nonlocal before

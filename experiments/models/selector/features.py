@@ -7,6 +7,7 @@ known before the target's pass. A text of one token has no previous token; its i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def block_starts(pair: Pair, contexts: Sequence[Context], sampling: Sampling, ti
         with features_of(model) as seen:
             logits = model(torch.tensor([tokens], device=pair.device), use_cache=False).logits
         rows = sampling.of(role).of_logits(logits[0, :, : pair.vocab_size])
-        return [TokenOutput.of(*each) for each in zip(seen[0][0], rows, strict=True)]
+        return [TokenOutput(hidden, partial(rows.__getitem__, at)) for at, hidden in enumerate(seen[0][0])]
 
     starts = []
     for context in contexts:

@@ -116,10 +116,10 @@ def cell_key(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, ef
 
 
 def _blocks(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
-    loop = Loop(setting.pair, tested.executed.verifier, scheme, setting.sampling, setting.vectors)
-    coin = setting.coin(seed)
+    loop, coin = Loop(setting.pair, setting.sampling, setting.vectors), setting.coin(seed)
+    verifier = tested.executed.verifier
     with named_errors(tested.executed.label):
-        return [many_blocks(loop, root, runs, coin) for root in setting.roots]
+        return [many_blocks(loop, verifier, scheme, root, runs, coin) for root in setting.roots]
 
 
 def _own_law(tested: MeasuredVerifier, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:

@@ -56,19 +56,21 @@ def worst(differences: Sequence[Difference]) -> Difference:
 
 
 @torch.inference_mode()
-def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
+def tree_attention(
+    loop: Loop, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], blocks: int, seed: int
+) -> Difference:
     """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.
 
     The trees are those of the blocks of a generation, so caches of earlier blocks are used; where the positions of the
     models end, another text is begun. compared: how many nodes.
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
-    state, text = loop.start(prompt), list(prompt)
+    state, text = loop.start(prompt, scheme.depth), list(prompt)
     largest, scale, compared = 0.0, 0.0, 0
     for block_number in range(blocks):
-        if block_number and not loop.fits(len(text)):
-            state, text = loop.start(prompt), list(prompt)
-        contexts = [(), *nodes_of(loop.drafted(state, coin).trees[0])]
+        if block_number and not loop.fits(len(text), scheme.depth):
+            state, text = loop.start(prompt, scheme.depth), list(prompt)
+        contexts = [(), *nodes_of(loop.drafted(state, scheme, coin).trees[0])]
         together = Reading(loop.pair.target, state.target, [text[-1:]]).read([contexts])[0, :, : loop.pair.vocab_size]
         for depth in range(len(contexts[-1]) + 1):  # the last one is the deepest
             places = [place for place, context in enumerate(contexts) if len(context) == depth]
@@ -76,25 +78,27 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
             largest = max(largest, float((together[places].double() - alone).abs().max()))
             scale = max(scale, float(alone.abs().max()))
         compared += len(contexts)
-        (block,), state = loop.step(state, coin)
+        (block,), state = loop.step(state, verifier, scheme, coin)
         text += block.tokens
     return Difference(largest, scale, compared, rounding(loop.pair))
 
 
 @torch.inference_mode()
-def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
+def caches(
+    loop: Loop, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], blocks: int, seed: int
+) -> Difference:
     """Keys and values of all models after so many blocks, against caches of one pass over the same text.
 
     There are several texts where the positions of the models do not suffice for one. compared: how many numbers.
     """
     coin, differences, left = coin_for(loop.vectors, seed, loop.pair.device), list[Difference](), blocks
     while left:
-        state, text = loop.start(prompt), list(prompt)
-        while left and (len(text) == len(prompt) or loop.fits(len(text))):
-            (block,), state = loop.step(state, coin)
+        state, text = loop.start(prompt, scheme.depth), list(prompt)
+        while left and (len(text) == len(prompt) or loop.fits(len(text), scheme.depth)):
+            (block,), state = loop.step(state, verifier, scheme, coin)
             text += block.tokens
             left -= 1
-        rebuilt = loop.start(text, 0).caches
+        rebuilt = loop.start(text).caches
         tolerance = rounding(loop.pair)
         differences += [_cache_difference(*both, tolerance) for both in zip(state.caches, rebuilt, strict=True)]
     return worst(differences)
@@ -131,8 +135,9 @@ def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
 
 def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
     """The first position where the loop at temperature 0 differs from this greedy text; None if there is none."""
-    loop = Loop(pair, verifier, scheme, Sampling(0))
-    written = text_after(loop, prompt, coin_for("numpy", 0), len(text), _ends(pair.target))
+    written = text_after(
+        Loop(pair, Sampling(0)), verifier, scheme, prompt, coin_for("numpy", 0), len(text), _ends(pair.target)
+    )
     pairs = enumerate(zip(written, text, strict=False))
     return next((place for place, (ours, theirs) in pairs if ours != theirs), None if len(written) == len(text) else 0)
 

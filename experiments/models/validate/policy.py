@@ -77,15 +77,15 @@ class PolicyRun:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
         setting, decisions = self.setting, list[Decision]()
         chooser = Chooser(self.actions, position, pass_times(self.times))
-        loop = Loop(setting.pair, self.named.verifier, chooser, setting.sampling, setting.vectors)
+        loop = Loop(setting.pair, setting.sampling, setting.vectors)
         started = loop.watch.now()
         for root in setting.roots:
-            state = loop.start(root)
+            state = loop.start(root, chooser.depth)
             for number in range(blocks):
-                if number and not loop.fits(len(state.texts[0].tokens)):
-                    state = loop.start(root)
+                if number and not loop.fits(len(state.texts[0].tokens), chooser.depth):
+                    state = loop.start(root, chooser.depth)
                 context = state.texts[0].tokens
-                (block,), state = loop.step(state, coin)
+                (block,), state = loop.step(state, self.named.verifier, chooser, coin)
                 decisions.append(Decision(context, block))
         seconds = loop.watch.now() - started - loop.watch.seconds["prompt"]
         tokens = sum(len(decision.block.tokens) for decision in decisions)

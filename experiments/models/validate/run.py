@@ -92,11 +92,12 @@ def model_checks(validation: Validation) -> dict[str, Any]:
     """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
     setting, prompt = validation.setting, validation.setting.roots[0]
     trees, caches, largest = [], [], _largest_trees(validation)
+    loop = Loop(setting.pair, setting.sampling, setting.vectors)
     for verifier, scheme in largest:
-        loop = Loop(setting.pair, verifier.executed.verifier, scheme, setting.sampling, setting.vectors)
+        way = verifier.executed.verifier, scheme
         with named_errors(verifier.executed.label):
-            trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
-            caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
+            trees.append(checks.tree_attention(loop, *way, prompt, TREES, setting.seed))
+            caches.append(checks.caches(loop, *way, prompt, BLOCKS, setting.seed))
     tree, cache, names = (
         checks.worst(trees),
         checks.worst(caches),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_pass
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
@@ -114,7 +114,7 @@ class Watched:
         self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], sampling: Sampling
     ) -> None:
         self.recorder = Recorder(name)
-        self.loop = Loop(pair, self.recorder, scheme, sampling)
+        self.loop, self.scheme = Loop(pair, sampling), scheme
         self.state = State.joined([self.loop.start(prompt) for prompt in prompts])
         self.texts = [list(prompt) for prompt in prompts]
         self.seen: list[tuple[list[int], list[DraftNode]]] = []
@@ -124,7 +124,7 @@ class Watched:
         coin = coin_for("numpy", seed)
         for _ in range(steps):
             self.recorder.trees.clear()
-            blocks, self.state = self.loop.step(self.state, coin)
+            blocks, self.state = self.loop.step(self.state, self.recorder, self.scheme, coin)
             self.seen += [(list(text), tree) for text, tree in zip(self.texts, self.recorder.trees, strict=True)]
             self.blocks += blocks
             for text, block in zip(self.texts, blocks, strict=True):
@@ -163,7 +163,7 @@ def _off(model: Any, kept: ModelCache, sequence: int, text: list[int]) -> float:
     count = int(held.sum())
     if int(kept.lengths[sequence]) != count:
         return float("inf")
-    fresh = prompt_cache(model, text[:count], "cpu")
+    fresh = prompt_pass(model, text[:count], "cpu")[1]
     return max(
         (
             float((ours[sequence][:, held] - new[0]).abs().max())

@@ -12,7 +12,7 @@ from draftproof.experiments.models.loop.loop import BATCH, Loop
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, DraftScheme
+from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
 
 SIZE = 3
 ROOT = [1, 2, 0]
@@ -65,6 +65,8 @@ def law_of_texts(pair: Any, length: int, sampling: Sampling) -> dict[tuple[int, 
 
 def many_texts(
     loop: Loop,
+    verifier: Verifier,
+    scheme: DraftScheme,
     root: Sequence[int],
     runs: int,
     length: int,
@@ -72,14 +74,14 @@ def many_texts(
     batch: int = BATCH,
 ) -> Any:
     """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`."""
-    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1) + loop.scheme.depth)
+    start = loop.start(root, max(length - 1, 0) * (scheme.depth + 1) + scheme.depth)
     texts: list[list[int]] = []
     for first in range(0, runs, batch):
         count = min(batch, runs - first)
         state = start.repeated(count)
         tokens: list[list[int]] = [[] for _ in range(count)]
         while min(map(len, tokens)) < length:  # finished runs continue with the others and are cut at the end
-            blocks, state = loop.step(state, coin)
+            blocks, state = loop.step(state, verifier, scheme, coin)
             for text, block in zip(tokens, blocks, strict=True):
                 text.extend(block.tokens)
         texts += [each[:length] for each in tokens]

@@ -17,13 +17,13 @@ from tests.experiments.models.drawn import PROMPTS
 
 @pytest.fixture(scope="module")
 def loop(random_pair: Callable[..., Any]) -> Loop:
-    return Loop(random_pair(3, torch.float64, noise=0.05), make("traversal"), Delayed(3, 1, 2), Sampling(1.3))
+    return Loop(random_pair(3, torch.float64, noise=0.05), Sampling(1.3))
 
 
 def went_on(loop: Loop, state: State, steps: int, seed: int) -> tuple[list[Any], State]:
     coin, made = coin_for("numpy", seed), []
     for _ in range(steps):
-        blocks, state = loop.step(state, coin)
+        blocks, state = loop.step(state, make("traversal"), Delayed(3, 1, 2), coin)
         made += [block.tokens for block in blocks]
     return made, state
 

@@ -32,14 +32,14 @@ def test_greedy_text_is_that_of_generate(pair: Any, name: str, vectors: str) -> 
     expected = pair.target.generate(ids, do_sample=False, max_new_tokens=200)[0, 3:].tolist()
     shape = Delayed(1, 0, 4) if name == "block" else Delayed(3, 1, 2)
     coin = coin_for(vectors, 0, "cuda")
-    loop = Loop(pair, make(name), shape, Sampling(0), vectors)
-    assert list(text_after(loop, PROMPT, coin, 200)) == expected
+    loop, way = Loop(pair, Sampling(0), vectors), (make(name), shape)
+    assert list(text_after(loop, *way, PROMPT, coin, 200)) == expected
     assert list(plain_text(pair, PROMPT, Sampling(0), coin, 200, vectors)) == expected
 
 
 def depths(pair: Any, vectors: str) -> Any:
-    loop = Loop(pair, make("traversal"), Delayed(3, 1, 2), Sampling(), vectors)
-    blocks = many_blocks(loop, PROMPT, 2000, coin_for(vectors, 0, pair.device))
+    loop, way = Loop(pair, Sampling(), vectors), (make("traversal"), Delayed(3, 1, 2))
+    blocks = many_blocks(loop, *way, PROMPT, 2000, coin_for(vectors, 0, pair.device))
     return np.array([block.depth for block in blocks])
 
 
@@ -51,7 +51,7 @@ def test_blocks_bring_as_many_tokens_as_on_the_host(pair: Any, random_pair: Call
 
 
 def test_seconds_wait_for_the_device(pair: Any) -> None:
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Sampling())
-    text_after(loop, PROMPT, coin_for("numpy", 0), 20)
+    loop, way = Loop(pair, Sampling()), (make("naive"), Delayed(1, 0, 2))
+    text_after(loop, *way, PROMPT, coin_for("numpy", 0), 20)
     assert loop.watch.seconds["target"] > 0
     assert min(measure_passes(pair, pair.target, 40, (1, 8), 2).values()) > 0

@@ -18,6 +18,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
+from tests.experiments.models.drawn import Recorder
 
 APART = Samplings.of_options("top_p=.9", "temperature=.5")
 ROOT, SCHEME = (1, 2, 0), Delayed(2, 0, 1)
@@ -28,11 +29,12 @@ def test_rows_and_tables_are_those_of_each_role(random_pair: Callable[..., Pair]
     for role, own in (("target", Sampling(top_p=0.9)), ("draft", Sampling(0.5))):
         assert torch.equal(pair.rows(role, [ROOT], APART), pair.rows(role, [ROOT], own))
     target, draft = pair_tables(pair, APART, ROOT, 1)
-    loop = Loop(pair, make("naive"), SCHEME, APART)
-    made = loop.made(loop.start(ROOT).repeated(3), coin_for("numpy", 0))
-    for p, q in zip(made.rows, made.drafted.rows, strict=True):
-        assert np.allclose(p.row(()), target.row(()), atol=1e-12)  # one pass over a tree, another over a text
-        assert np.allclose(q.row(()), draft.row(()), atol=1e-12)
+    loop, verifier = Loop(pair, APART), Recorder("naive")
+    loop.step(loop.start(ROOT).repeated(3), verifier, SCHEME, coin_for("numpy", 0))
+    assert len(verifier.trees) == 3
+    for root, *_ in verifier.trees:
+        assert np.allclose(root.target, target.row(()), atol=1e-12)  # one pass over a tree, another over a text
+        assert np.allclose(root.draft, draft.row(()), atol=1e-12)
 
 
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair]) -> None:
@@ -40,8 +42,8 @@ def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair])
     target, draft = pair_tables(pair, APART, ROOT, 1)
     exact = check(make("naive"), target, draft, SCHEME, FLOAT64.name)
     assert exact.lossless
-    loop = Loop(pair, make("naive"), SCHEME, APART)
-    taken = np.mean([block.depth for block in many_blocks(loop, ROOT, runs, coin_for("numpy", 1))])
+    loop, way = Loop(pair, APART), (make("naive"), SCHEME)
+    taken = np.mean([block.depth for block in many_blocks(loop, *way, ROOT, runs, coin_for("numpy", 1))])
     assert abs(taken + 1 - float(exact.block_efficiency)) < 5 / np.sqrt(runs) / 2  # five standard errors of a coin
 
 
@@ -71,4 +73,4 @@ def test_marginals_of_a_draft_are_sums_over_its_paths_and_only_tables_have_them(
     marginal = whole.row(()) @ whole.tables[1]
     assert draft.tables[1] == pytest.approx(np.tile(marginal, (3, 1)), abs=1e-12)  # sums of three products
     with pytest.raises(InvalidInput, match="memory=0 sums over all paths"):
-        Loop(pair, make("block"), Delayed(1, 0, 2), sampling)
+        Loop(pair, sampling)

@@ -109,7 +109,7 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
 def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pair], spec: str, name: str) -> None:
     scheme, verifier = CASES[name]
     pair = drafted_by(random_pair(vocab=3), spec)
-    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, WARM), make(verifier), scheme, ROOT, 1500, coin_for("numpy", 0))
     counts = Counter((block.accepted, block.correction) for block in blocks)
     assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
 
@@ -132,27 +132,27 @@ def test_rows_that_are_not_those_drafted_from_are_noticed(
         return drafted
 
     monkeypatch.setattr(Loop, "drafted", told)
-    loop = Loop(pair, make("traversal"), Delayed(2, 0, 2), WARM)
-    texts = many_texts(loop, ROOT, 1500, 3, coin_for("numpy", 1))
+    loop, way = Loop(pair, WARM), (make("traversal"), Delayed(2, 0, 2))
+    texts = many_texts(loop, *way, ROOT, 1500, 3, coin_for("numpy", 1))
     assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: Callable[..., Pair], spec: str) -> None:
     pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), spec)
-    loop = Loop(pair, make("block"), Delayed(3, 1, 2), Sampling())
+    loop, way = Loop(pair, Sampling()), (make("block"), Delayed(3, 1, 2))
     state, text, compared = loop.start(ROOT), list(ROOT), 0
     for seed in range(5):
-        known = loop.drafted(state, coin_for("numpy", seed)).rows[0].known
+        known = loop.drafted(state, way[1], coin_for("numpy", seed)).rows[0].known
         for context, row in known.items():
             # What is left of rounding: passes of other shapes sum in another order.
             whole = pair.rows("draft", [[*text, *context]], root=len(text))[0].numpy()
             assert row == pytest.approx(whole, abs=1e-9)
         compared += len(known)
-        (block,), state = loop.step(state, coin_for("numpy", seed))
+        (block,), state = loop.step(state, *way, coin_for("numpy", seed))
         text += block.tokens
     assert compared > 5 * 3
-    assert caches(loop, ROOT, 8, 0).passed
+    assert caches(loop, *way, ROOT, 8, 0).passed
 
 
 def test_the_same_text_alone_and_in_a_batch(random_pair: Callable[..., Pair]) -> None:

@@ -76,7 +76,7 @@ def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int],
 @pytest.mark.parametrize("name", quick(CASES, ("delayed", "dyspec")))
 def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> None:
     scheme, verifier = CASES[name]
-    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, WARM), make(verifier), scheme, ROOT, 1500, coin_for("numpy", 0))
     counts = Counter((block.accepted, block.correction) for block in blocks)
     assert agrees(counts, law(pair, verifier, scheme))
 
@@ -96,29 +96,29 @@ def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_
 
     if not honest:
         monkeypatch.setattr(Loop, "drafted", told)
-    loop = Loop(pair, make("traversal"), Delayed(2, 0, 2), WARM)
-    texts = many_texts(loop, ROOT, 1500, 3, coin_for("numpy", 1))
+    loop, way = Loop(pair, WARM), (make("traversal"), Delayed(2, 0, 2))
+    texts = many_texts(loop, *way, ROOT, 1500, 3, coin_for("numpy", 1))
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM)) is honest
 
 
 @pytest.mark.parametrize("scheme", [Delayed(3, 1, 2), DySpec(4), Delayed(1, 0, 0)])
 def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: DraftScheme) -> None:
-    loop = Loop(pair, make("traversal"), scheme, Sampling())
+    loop, way = Loop(pair, Sampling()), (make("traversal"), scheme)
     state, text = loop.start(ROOT), list(ROOT)
     for seed in range(6):
-        for context, row in loop.drafted(state, coin_for("numpy", seed)).rows[0].known.items():
+        for context, row in loop.drafted(state, way[1], coin_for("numpy", seed)).rows[0].known.items():
             expected = continued_rows(pair, "draft", Sampling(), text, [context])[0]
             # What is left of rounding: passes of other shapes sum in another order.
             assert row == pytest.approx(expected, abs=1e-9)
-        (block,), state = loop.step(state, coin_for("numpy", seed))
+        (block,), state = loop.step(state, *way, coin_for("numpy", seed))
         text += block.tokens
     assert len(text) >= len(ROOT) + 6
     if scheme.depth:
-        assert caches(loop, ROOT, 8, 0).passed
+        assert caches(loop, *way, ROOT, 8, 0).passed
 
 
 def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
-    loop = Loop(pair, make("block"), Delayed(1, 0, 1), Sampling())
+    loop = Loop(pair, Sampling())
     states = [loop.start(ROOT), loop.start(ROOT[:1])]
     together = State.joined(states)
     wanted: list[list[Context]] = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
@@ -254,8 +254,9 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
             make_draft(spec, pair.target)
     with pytest.raises(InvalidInput, match="the head is for width 32 and 3 tokens, the target has 32 and 8"):
         pair.draft.of(random_pair(vocab=8).target)
+    loop, chooser = Loop(pair, Sampling()), Chooser((Delayed(1, 0, 1),), lambda start: 0, (1.0, 1.0))
     with pytest.raises(InvalidInput, match="a head reads the target's features"):
-        Loop(pair, make("block"), Chooser((Delayed(1, 0, 1),), lambda start: 0, (1.0, 1.0)), Sampling())
+        loop.step(loop.start(ROOT), make("block"), chooser, coin_for("numpy", 0))
 
 
 def test_the_rows_of_training_are_those_of_trees(pair: Pair) -> None:
@@ -293,8 +294,8 @@ def test_a_block_is_one_pass_whatever_is_drafted_in_it(random_pair: Callable[...
             made, draft=new_head(made.target, 0, "specblock", places=places).eval().requires_grad_(False)
         )
         for scheme, verifier in ((Delayed(2, 0, depth), "traversal"), (SpecBlock(places, 2, 6), "nss")):
-            loop = Loop(pair, make(verifier), scheme, Sampling())
-            drafted = loop.drafted(loop.start(ROOT), coin_for("numpy", 0))
+            loop, way = Loop(pair, Sampling()), (make(verifier), scheme)
+            drafted = loop.drafted(loop.start(ROOT), way[1], coin_for("numpy", 0))
             deepest = max(map(len, drafted.rows[0].known))
             assert drafted.passes == [deepest // places + 1]
             rows = {context: row.tobytes() for context, row in drafted.rows[0].known.items()}

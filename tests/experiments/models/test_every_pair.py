@@ -57,8 +57,8 @@ def test_the_pairs_are_all_that_cards_claim(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.one_in(240, first=1)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: str, verifier: str, batch: int) -> None:
-    loop = Loop(pair, make(verifier), CASES[scheme][0], WARM)
-    texts = many_texts(loop, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
+    loop, way = Loop(pair, WARM), (make(verifier), CASES[scheme][0])
+    texts = many_texts(loop, *way, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law, STRICT)
 
 
@@ -85,6 +85,6 @@ def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, ve
 def test_the_law_of_a_lossy_verifier_is_noticed_in_either_batch(random_pair: Callable[..., Any], batch: int) -> None:
     """With as many runs as the larger batch has: fewer find larger faults alone."""
     far = random_pair(vocab=3, dtype=torch.float64, noise=0.3)
-    loop = Loop(far, make("naive_from_target"), CASES["delayed"][0], WARM)
-    texts = many_texts(loop, ROOT, RUNS[8], 2, coin_for("numpy", batch), batch)
+    loop, way = Loop(far, WARM), (make("naive_from_target"), CASES["delayed"][0])
+    texts = many_texts(loop, *way, ROOT, RUNS[8], 2, coin_for("numpy", batch), batch)
     assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(far, 2, WARM), STRICT)

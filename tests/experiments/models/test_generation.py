@@ -19,7 +19,7 @@ from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, man
 @pytest.mark.heavy
 def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_pair: Callable[..., Any]) -> None:
     pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
-    blocks = many_blocks(Loop(pair, make("naive_from_target"), scheme, Sampling()), ROOT, 4000, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, Sampling()), make("naive_from_target"), scheme, ROOT, 4000, coin_for("numpy", 0))
     seen = Counter((block.accepted, block.correction) for block in blocks)
     assert not agrees(seen, law_of_blocks(make("naive"), pair, scheme, Sampling()))
     assert agrees(seen, law_of_blocks(make("naive_from_target"), pair, scheme, Sampling()))
@@ -28,8 +28,10 @@ def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_
 @pytest.mark.heavy
 def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pair: Callable[..., Any]) -> None:
     pair, scheme, sampling = random_pair(vocab=SIZE), Delayed(2, 1, 1), Sampling(top_p=0.95)
-    loop = Loop(pair, make("specinfer"), scheme, sampling, vectors="torch")
-    seen = Counter((block.accepted, block.correction) for block in many_blocks(loop, ROOT, 3000, coin_for("torch", 0)))
+    loop, way = Loop(pair, sampling, vectors="torch"), (make("specinfer"), scheme)
+    seen = Counter(
+        (block.accepted, block.correction) for block in many_blocks(loop, *way, ROOT, 3000, coin_for("torch", 0))
+    )
     assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, sampling))
 
 
@@ -43,8 +45,8 @@ def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Calla
 
 def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(dtype=torch.float64)
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 0), Sampling())
-    text = text_after(loop, [1, 2], coin_for("numpy", 4), 40)
+    loop, way = Loop(pair, Sampling()), (make("naive"), Delayed(1, 0, 0))
+    text = text_after(loop, *way, [1, 2], coin_for("numpy", 4), 40)
     assert text == plain_text(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
 
 
@@ -55,8 +57,8 @@ def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
 ) -> None:
     made = {}
     for vectors in ("numpy", "torch"):
-        loop = Loop(random_pair(vocab=4), make(name), Delayed(2, 1, 2), Sampling(), vectors)
-        made[vectors] = many_blocks(loop, [1, 2], 12, coin_for("numpy", 5))  # this coin takes both
+        loop, way = Loop(random_pair(vocab=4), Sampling(), vectors), (make(name), Delayed(2, 1, 2))
+        made[vectors] = many_blocks(loop, *way, [1, 2], 12, coin_for("numpy", 5))  # this coin takes both
     assert made["numpy"] == made["torch"]
     assert all(block.depth <= 3 for block in made["numpy"])
 
@@ -71,8 +73,8 @@ def test_greedy_text_with_and_without_drafts_is_that_of_generate(random_pair: Ca
     coin = coin_for(vectors, 0)
     assert plain_text(pair, prompt, Sampling(0), coin, tokens, vectors) == expected
     for name, shape in (("gbv", (3, 1, 2)), ("block", (1, 3, 0))):
-        loop = Loop(pair, make(name), Delayed(*shape), Sampling(0), vectors)
-        written = list(pieces(loop, [prompt], coin, tokens, ending(tokens)))
+        loop, way = Loop(pair, Sampling(0), vectors), (make(name), Delayed(*shape))
+        written = list(pieces(loop, *way, [prompt], coin, tokens, ending(tokens)))
         assert tuple(token for piece in written for token in piece.tokens) == expected
         assert tokens > 1.5 * len(written)  # drafts were accepted
 
@@ -99,16 +101,16 @@ def test_torch_coin_refuses_nonsense() -> None:
 
 
 def test_a_text_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
-    loop, coin = Loop(random_pair(), make("specinfer"), Delayed(2, 0, 3), Sampling()), coin_for("numpy", 0)
-    assert len(text_after(loop, [1, 2], coin, 25)) == 25
-    stopped = text_after(loop, [1, 2], coin, 300, {4})
+    loop, way, coin = Loop(random_pair(), Sampling()), (make("specinfer"), Delayed(2, 0, 3)), coin_for("numpy", 0)
+    assert len(text_after(loop, *way, [1, 2], coin, 25)) == 25
+    stopped = text_after(loop, *way, [1, 2], coin, 300, {4})
     assert stopped.index(4) == len(stopped) - 1
 
 
 def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[..., Any]) -> None:
-    loop = Loop(random_pair(), make("naive"), Delayed(1, 0, 2), Sampling())
+    loop, way = Loop(random_pair(), Sampling()), (make("naive"), Delayed(1, 0, 2))
     started = loop.watch.now()
-    text_after(loop, [1], coin_for("numpy", 0), 20)
+    text_after(loop, *way, [1], coin_for("numpy", 0), 20)
     elapsed = loop.watch.now() - started
     assert all(seconds >= 0 for seconds in loop.watch.seconds.values())
     assert loop.watch.seconds["draft"] > 0
@@ -135,38 +137,38 @@ class Loud(Wanderer):
 def test_a_verifier_that_breaks_its_contract_is_named(random_pair: Callable[..., Any]) -> None:
     for verifier, words in ((Wanderer(), "no node of the draft tree"), (Loud(), "no token")):
         with pytest.raises(InvalidVerifier, match=words):
-            text_after(Loop(random_pair(), verifier, Delayed(1, 0, 1), Sampling()), [1], coin_for("numpy", 0), 5)
+            text_after(Loop(random_pair(), Sampling()), verifier, Delayed(1, 0, 1), [1], coin_for("numpy", 0), 5)
 
 
 def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
     pair, coin, naive, path = random_pair(), coin_for("numpy", 0), make("naive"), Delayed(1, 0, 2)
-    loop = Loop(pair, naive, path, Sampling())
+    loop, way = Loop(pair, Sampling()), (naive, path)
     with pytest.raises(InvalidInput, match="the prompt is empty"):
-        text_after(loop, [], coin, 5)
+        text_after(loop, *way, [], coin, 5)
     with pytest.raises(InvalidInput, match=r"token 8; tokens are 0\.\.7"):
-        text_after(loop, [1, 8], coin, 5)
+        text_after(loop, *way, [1, 8], coin, 5)
     with pytest.raises(InvalidInput, match="'delayed' is a name"):
-        Loop(pair, naive, "delayed", Sampling())  # type: ignore[arg-type]
+        loop.step(loop.start([1]), naive, "delayed", coin)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
-        Loop(pair, naive, path, Sampling(), "jax")
-    short = Loop(random_pair(family="GPT2"), naive, path, Sampling())
+        Loop(pair, Sampling(), "jax")
+    short = Loop(random_pair(family="GPT2"), Sampling())
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
-        text_after(short, [1], coin, 64)
-    assert len(text_after(short, [1], coin, 61)) == 61
+        text_after(short, *way, [1], coin, 64)
+    assert len(text_after(short, *way, [1], coin, 61)) == 61
 
 
 @pytest.mark.heavy
 def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(family="GPT2", noise=0.05, fields={"n_positions": 40})
-    loop = Loop(pair, make("block"), Delayed(1, 0, 9), Sampling())
+    loop, way = Loop(pair, Sampling()), (make("block"), Delayed(1, 0, 9))
     with pytest.raises(InvalidInput, match="reads 40 tokens at most"):
-        many_texts(loop, ROOT, 256, 4, coin_for("numpy", 1))
-    assert many_texts(loop, ROOT[:2], 256, 3, coin_for("numpy", 1)).shape == (256, 3)
+        many_texts(loop, *way, ROOT, 256, 4, coin_for("numpy", 1))
+    assert many_texts(loop, *way, ROOT[:2], 256, 3, coin_for("numpy", 1)).shape == (256, 3)
 
 
 def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pair, other = random_pair(), random_pair()
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Sampling())
+    loop, way = Loop(pair, Sampling()), (make("naive"), Delayed(1, 0, 2))
     state = loop.start([1, 2])
 
     def full(*_: Any, **__: Any) -> Any:
@@ -175,9 +177,9 @@ def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch
     for each in (pair, other):
         monkeypatch.setattr(each.target, "forward", full)
     for act in (
-        lambda: loop.step(state, coin_for("numpy", 0)),
+        lambda: loop.step(state, *way, coin_for("numpy", 0)),
         lambda: loop.start([1, 2]),
-        lambda: Loop(other, make("naive"), Delayed(1, 0, 2), Sampling()),  # one that was not tried yet
+        lambda: Loop(other, Sampling()),  # one that was not tried yet
         lambda: plain_text(pair, [1, 2], Sampling(), coin_for("numpy", 0), 2),
     ):
         with pytest.raises(InvalidInput, match="no space on cpu") as caught:

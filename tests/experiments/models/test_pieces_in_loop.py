@@ -13,7 +13,6 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import SCHEMES, Stratified
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
 from tests.experiments.models.laws import ROOT, agrees, tables
 
@@ -34,9 +33,9 @@ def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], na
     rows, law = tables(pair, "draft", depth - 1, sampling), Counter[Any]()
     for tree, mass in outcomes(lambda coin: scheme.draw(rows, coin), FLOAT64):
         law[plain(tree)] += mass
-    loop, coin = Loop(pair, make("block"), scheme, sampling), coin_for("numpy", 0)
+    loop, coin = Loop(pair, sampling), coin_for("numpy", 0)
     state = loop.start(ROOT).repeated(500)
-    seen = Counter(plain(tree) for _ in range(runs // 500) for tree in loop.drafted(state, coin).trees)
+    seen = Counter(plain(tree) for _ in range(runs // 500) for tree in loop.drafted(state, scheme, coin).trees)
     assert set(seen) <= set(law)
     assert agrees(seen, law)
 
@@ -44,7 +43,7 @@ def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], na
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
 def test_nodes_tell_the_laws_that_their_drafts_have(random_pair: Callable[..., Any], vectors: str) -> None:
     watched = Watched(random_pair(vocab=3), Stratified(3, 1, 2), "block", PROMPTS, WARM)
-    watched.loop = Loop(watched.loop.pair, watched.recorder, watched.loop.scheme, WARM, vectors)
+    watched.loop = Loop(watched.loop.pair, WARM, vectors)
     told = 0
     for _, nodes in watched.run(4).seen:
         for node in nodes:

@@ -44,8 +44,8 @@ def test_validate_goes_no_further_than_both_models(short: Pair, monkeypatch: pyt
         return forward(*given, **named)
 
     monkeypatch.setattr(short.draft, "forward", seen)
-    loop = Loop(short, make("traversal"), TREE, Sampling())
-    trees, caches = checks.tree_attention(loop, PROMPT, 24, 0), checks.caches(loop, PROMPT, 30, 0)
+    loop, way = Loop(short, Sampling()), (make("traversal"), TREE)
+    trees, caches = checks.tree_attention(loop, *way, PROMPT, 24, 0), checks.caches(loop, *way, PROMPT, 30, 0)
     assert trees.passed
     assert trees.compared > 24 * TREE.nodes
     assert caches.passed

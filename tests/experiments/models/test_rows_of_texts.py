@@ -24,6 +24,7 @@ from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
+from tests.experiments.models.drawn import Recorder
 
 ROOT, SCHEME = [1, 2, 0, 2], Delayed(2, 1, 1)
 PENALTY = "repetition_penalty=1.7,temperature=.8"
@@ -39,14 +40,14 @@ TEXTS = {
 
 def seen_in_loop(pair: Pair, sampling: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
     """The texts of some blocks, with the rows before each token that the loop has used."""
-    loop, coin = Loop(pair, make("traversal"), SCHEME, sampling), coin_for("numpy", 5)
+    loop, verifier, coin = Loop(pair, sampling), Recorder("traversal"), coin_for("numpy", 5)
     state, text, found = loop.start(ROOT, 100), list(ROOT), []
     for _ in range(blocks):
-        made = loop.made(state, coin)
-        [block], state = made.blocks, loop.after(made)
+        [block], state = loop.step(state, verifier, SCHEME, coin)
+        nodes = {node.context: node for node in verifier.trees[-1]}
         for depth, token in enumerate(block.tokens):
             before = block.accepted[:depth]
-            found.append((list(text), made.rows[0].row(before), made.drafted.rows[0].known.get(before)))
+            found.append((list(text), nodes[before].target, nodes[before].draft))
             text.append(token)
         assert state.texts[0].tokens == tuple(text)
     return found
@@ -81,8 +82,8 @@ def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair],
     target, draft = pair_tables(pair, sampling, ROOT, 2)
     exact = check(make(verifier), target, draft, SCHEME, FLOAT64.name)
     assert exact.lossless
-    loop = Loop(pair, make(verifier), SCHEME, sampling)
-    blocks = many_blocks(loop, ROOT, runs, coin_for("numpy", 1))
+    loop, way = Loop(pair, sampling), (make(verifier), SCHEME)
+    blocks = many_blocks(loop, *way, ROOT, runs, coin_for("numpy", 1))
     taken, spread = np.mean([block.depth for block in blocks]), float(exact.metrics.variance) ** 0.5
     assert abs(taken + 1 - float(exact.block_efficiency)) <= 5 * spread / np.sqrt(runs) + 1e-9
     first = np.bincount([block.tokens[0] for block in blocks], minlength=4) / runs
@@ -95,8 +96,8 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
     for masks in ("no_repeat_ngram_size=3", "table=01-1/-10-"):
         sampling = Sampling.parse(f"temperature=0,{masks}")
         alone = plain_text(pair, ROOT, sampling, coin_for("numpy", 0), 20)
-        loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), sampling)
-        ours = text_after(loop, ROOT, coin_for("numpy", 0), 20)
+        loop, way = Loop(pair, sampling), (make("traversal"), Delayed(2, 1, 2))
+        ours = text_after(loop, *way, ROOT, coin_for("numpy", 0), 20)
         assert ours == alone
         state = sampling.masks(4, tuple(ROOT))
         for place, token in enumerate(ours):
@@ -129,14 +130,13 @@ def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it
     random_pair: Callable[..., Pair],
 ) -> None:
     pair = random_pair(vocab=4, dtype=torch.float64)
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 1), Samplings.of_options("table=1111/----!", ""))
+    loop, way = Loop(pair, Samplings.of_options("table=1111/----!", "")), (make("naive"), Delayed(1, 0, 1))
     with pytest.raises(InvalidInput, match=r"no token can follow '.': the masks allow none; add eos=TOKEN"):
-        loop.blocks(loop.start(ROOT), coin_for("numpy", 0))
+        loop.step(loop.start(ROOT), *way, coin_for("numpy", 0))
     likeliest = int(pair.rows("target", [ROOT]).argmax())
     moves = "".join("0" if token == likeliest else "1" for token in range(4))
     never = Samplings.of_options(f"top_k=1,table={moves}/----!", "")
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 1), never)
-    blocks = many_blocks(loop, ROOT, 50, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, never), *way, ROOT, 50, coin_for("numpy", 0))
     assert {block.tokens[0] for block in blocks} == {likeliest}
 
 
@@ -166,7 +166,7 @@ def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     assert wrong > 1e-3
     assert fine < 1e-12
     assert exact_instance(cases[0].target, cases[0].draft, 2).draft.told is not None
-    blocks = many_blocks(Loop(pair, make("naive"), SCHEME, told), ROOT, runs, coin_for("numpy", 3))
+    blocks = many_blocks(Loop(pair, told), make("naive"), SCHEME, ROOT, runs, coin_for("numpy", 3))
     mean, spread = rows[0].mean, rows[0].variance ** 0.5
     assert abs(np.mean([block.depth + 1 for block in blocks]) - mean) <= 5 * spread / np.sqrt(runs) + 1e-9
     first = np.bincount([block.tokens[0] for block in blocks], minlength=4) / runs

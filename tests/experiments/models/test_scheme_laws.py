@@ -22,8 +22,8 @@ RUNS = 500
 
 
 def counted(pair: Any, scheme: DraftScheme, verifier: str, runs: int, together: int) -> Counter[Any]:
-    loop = Loop(pair, make(verifier), scheme, WARM)
-    blocks = many_blocks(loop, ROOT, runs, coin_for("numpy", 0), together)
+    loop, way = Loop(pair, WARM), (make(verifier), scheme)
+    blocks = many_blocks(loop, *way, ROOT, runs, coin_for("numpy", 0), together)
     return Counter((block.accepted, block.correction) for block in blocks)
 
 

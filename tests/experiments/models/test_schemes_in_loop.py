@@ -59,17 +59,17 @@ def test_cache_after_200_blocks_is_one_rebuilt_from_scratch(
 
 
 def test_a_batch_of_one_is_the_loop_itself(random_pair: Callable[..., Any]) -> None:
-    loop, alone = Loop(random_pair(), make("block"), Delayed(2, 1, 1), Sampling()), coin_for("numpy", 3)
+    loop, way, alone = Loop(random_pair(), Sampling()), (make("block"), Delayed(2, 1, 1)), coin_for("numpy", 3)
     start = loop.start([1, 2, 3])
-    assert many_blocks(loop, [1, 2, 3], 30, coin_for("numpy", 3), batch=1) == [
-        loop.step(start, alone)[0][0] for _ in range(30)
+    assert many_blocks(loop, *way, [1, 2, 3], 30, coin_for("numpy", 3), batch=1) == [
+        loop.step(start, *way, alone)[0][0] for _ in range(30)
     ]
 
 
 def passes(pair: Any, scheme: Any, verifier: str, blocks: int = 12) -> list[int]:
-    loop = Loop(pair, make(verifier), scheme, Sampling())
+    loop, way = Loop(pair, Sampling()), (make(verifier), scheme)
     state = State.joined([loop.start(prompt) for prompt in PROMPTS])
-    return [block.passes for block in loop.blocks(state, coin_for("numpy", 0))]
+    return [block.passes for block in loop.step(state, *way, coin_for("numpy", 0))[0]]
 
 
 @pytest.mark.heavy
@@ -88,9 +88,9 @@ def test_a_layer_is_one_pass_of_the_draft(pair: Any) -> None:
 
 
 def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None:
-    loop, greedy = Loop(pair, make("nss"), DySpec(4), Sampling(0)), coin_for("numpy", 0)
-    together = loop.blocks(State.joined([loop.start(prompt) for prompt in PROMPTS]), greedy)
-    assert together == [loop.blocks(loop.start(prompt), greedy)[0] for prompt in PROMPTS]
+    loop, way, greedy = Loop(pair, Sampling(0)), (make("nss"), DySpec(4)), coin_for("numpy", 0)
+    together = loop.step(State.joined([loop.start(prompt) for prompt in PROMPTS]), *way, greedy)[0]
+    assert together == [loop.step(loop.start(prompt), *way, greedy)[0][0] for prompt in PROMPTS]
 
 
 @pytest.mark.one_in(3)
@@ -99,8 +99,8 @@ def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     made = []
     for vectors in ("numpy", "torch"):
-        loop = Loop(pair, make(verifier), scheme, Sampling(), vectors)
-        made.append(loop.blocks(State.joined([loop.start(prompt) for prompt in PROMPTS]), coin_for("numpy", 3)))
+        loop, way = Loop(pair, Sampling(), vectors), (make(verifier), scheme)
+        made.append(loop.step(State.joined([loop.start(prompt) for prompt in PROMPTS]), *way, coin_for("numpy", 3))[0])
     assert made[0] == made[1]
 
 
@@ -176,11 +176,11 @@ class Swallowing:
 )
 def test_what_is_no_scheme_is_one_clear_line(pair: Any, scheme: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        text_after(Loop(pair, make("nss"), scheme, Sampling()), [1], coin_for("numpy", 0), 9)
+        text_after(Loop(pair, Sampling()), make("nss"), scheme, [1], coin_for("numpy", 0), 9)
 
 
 def test_a_scheme_that_swallows_what_stops_it_drafts_all_the_same(pair: Any) -> None:
-    loop = Loop(pair, make("nss"), UserScheme(Swallowing()), Sampling())
-    blocks = many_blocks(loop, [1], 20, coin_for("numpy", 0))
+    loop, way = Loop(pair, Sampling()), (make("nss"), UserScheme(Swallowing()))
+    blocks = many_blocks(loop, *way, [1], 20, coin_for("numpy", 0))
     assert {block.passes for block in blocks} == {1}
     assert {block.depth for block in blocks} == {0, 1}

@@ -49,11 +49,11 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
         return (sum(start.context) + len(told)) % len(ACTIONS)
 
     sampling, coin, contexts, actions = Sampling(0.8, None, 0.95), coin_for("numpy", 0), [], set()
-    loop = Loop(exact_pair, make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)), sampling)
+    loop, way = Loop(exact_pair, sampling), (make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)))
     state = loop.start(prompt, 100)
     for _ in range(24):
         contexts.append(state.texts[0].tokens)
-        (block,), state = loop.step(state, coin)
+        (block,), state = loop.step(state, *way, coin)
         actions.add(block.action)
     assert loop.watch.seconds["choose"] > 0
     assert actions == set(range(len(ACTIONS)))
@@ -160,19 +160,19 @@ def test_every_sequence_of_a_batch_has_a_scheme_of_its_own(exact_pair: Pair) -> 
         told.append(start)
         return sum(start.context) % len(ACTIONS)
 
-    loop = Loop(exact_pair, make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)), Sampling(0.8))
+    loop, way = Loop(exact_pair, Sampling(0.8)), (make("specinfer"), Chooser(ACTIONS, chooser, pass_times(TIMES)))
     prompts, alone, rows = [(1, 2, 3, 4), (5,), (2, 0)], [], []
     for seed, prompt in enumerate(prompts):
         state, coin, blocks = loop.start(prompt, 100), coin_for("numpy", seed), []
         for _ in range(6):
-            made, state = loop.step(state, coin)
+            made, state = loop.step(state, *way, coin)
             blocks += made
         alone.append(blocks)
         rows.append([start.draft_root.row for start in told])
         told.clear()
     state, coins = State.joined([loop.start(prompt, 100) for prompt in prompts]), coins_for("numpy", range(3))
     for step in range(6):
-        made, state = loop.step(state, coins)
+        made, state = loop.step(state, *way, coins)
         assert made == [blocks[step] for blocks in alone]
         for start, own in zip(told, rows, strict=True):
             assert start.draft_root.row == pytest.approx(own[step], abs=1e-9)

@@ -28,17 +28,18 @@ def pair(random_pair: Callable[..., Any]) -> Any:
 
 
 def texts(
-    loop: Loop, prompts: Sequence[list[int]], coin: Any, lengths: Sequence[int] = LENGTHS
+    loop: Loop, way: Any, prompts: Sequence[list[int]], coin: Any, lengths: Sequence[int] = LENGTHS
 ) -> list[tuple[int, ...]]:
+    """way: a verifier and a scheme."""
     found: list[list[int]] = [[] for _ in prompts]
-    for piece in pieces(loop, prompts, coin, max(lengths), lambda text, tokens: len(tokens) >= lengths[text]):
+    for piece in pieces(loop, *way, prompts, coin, max(lengths), lambda text, tokens: len(tokens) >= lengths[text]):
         found[piece.text] += piece.tokens
     return [tuple(each) for each in found]
 
 
-def alone(loop: Loop) -> list[tuple[int, ...]]:
+def alone(loop: Loop, way: Any) -> list[tuple[int, ...]]:
     every = zip(PROMPTS, SEEDS, LENGTHS, strict=True)
-    return [texts(loop, [prompt], coin_for("numpy", seed), [length])[0] for prompt, seed, length in every]
+    return [texts(loop, way, [prompt], coin_for("numpy", seed), [length])[0] for prompt, seed, length in every]
 
 
 @pytest.mark.one_in(2)
@@ -47,29 +48,29 @@ def alone(loop: Loop) -> list[tuple[int, ...]]:
 )
 def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
-    loop = Loop(pair, make(verifier), scheme, Sampling(1.3))
-    expected = alone(loop)
-    assert texts(loop, PROMPTS, coins_for("numpy", SEEDS)) == expected
-    assert texts(loop, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
+    loop, way = Loop(pair, Sampling(1.3)), (make(verifier), scheme)
+    expected = alone(loop, way)
+    assert texts(loop, way, PROMPTS, coins_for("numpy", SEEDS)) == expected
+    assert texts(loop, way, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
 
 
 def test_copies_of_a_text_differ_by_their_seeds_alone(pair: Any) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), Sampling())
-    first, second, third = texts(loop, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
+    loop, way = Loop(pair, Sampling()), (make("traversal"), Delayed(2, 1, 2))
+    first, second, third = texts(loop, way, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
     assert first == third != second
-    assert first == text_after(loop, [1, 2], coin_for("numpy", 5), 16)
+    assert first == text_after(loop, *way, [1, 2], coin_for("numpy", 5), 16)
 
 
 def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling(0))
-    for prompt, length, text in zip(PROMPTS, LENGTHS, texts(loop, PROMPTS, coin_for("numpy", 0)), strict=True):
+    loop, way = Loop(pair, Sampling(0)), (make("traversal"), Delayed(3, 0, 2))
+    for prompt, length, text in zip(PROMPTS, LENGTHS, texts(loop, way, PROMPTS, coin_for("numpy", 0)), strict=True):
         expected = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=length)
         assert text == tuple(expected[0, len(prompt) :].tolist())
 
 
 def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
-    loop, most, stop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling()), 5, {2}
-    found = list(pieces(loop, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
+    loop, way, most, stop = Loop(pair, Sampling()), (make("traversal"), Delayed(3, 0, 2)), 5, {2}
+    found = list(pieces(loop, *way, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
     for text in range(len(PROMPTS)):
         own: list[Piece] = [piece for piece in found if piece.text == text]
         assert [piece.last for piece in own] == [False] * (len(own) - 1) + [True]
@@ -82,11 +83,11 @@ def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
 
 
 def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
-    loop = Loop(pair, make("nss"), Delayed(1, 0, 1), Sampling())
+    loop, way = Loop(pair, Sampling()), (make("nss"), Delayed(1, 0, 1))
     with pytest.raises(InvalidInput, match="no prompts"):
-        list(pieces(loop, [], coin_for("numpy", 0), 1, ending(1)))
+        list(pieces(loop, *way, [], coin_for("numpy", 0), 1, ending(1)))
     with pytest.raises(InvalidInput, match="1 coins for 2 texts"):
-        texts(loop, [[1], [2]], coins_for("numpy", [1]))
+        texts(loop, way, [[1], [2]], coins_for("numpy", [1]))
 
 
 def taking_the_first_caches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,11 +149,11 @@ def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda bug: bug.__name__,
 )  # fmt: skip
 def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling(1.3))
-    expected = alone(loop)
+    loop, way = Loop(pair, Sampling(1.3)), (make("traversal"), Delayed(3, 0, 2))
+    expected = alone(loop, way)
     bug(monkeypatch)
     try:
-        found = texts(loop, PROMPTS, coins_for("numpy", SEEDS))
+        found = texts(loop, way, PROMPTS, coins_for("numpy", SEEDS))
     except (IndexError, RuntimeError):  # a cache of another size
         found = []
     assert found != expected

@@ -43,10 +43,10 @@ def test_the_loop_makes_the_passes_that_are_counted(
     monkeypatch.setattr(reading, "forward", forward)
     for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
         scheme = Delayed(*shape)
-        loop = Loop(pair, make("naive_tree"), scheme, Sampling())
+        loop, way = Loop(pair, Sampling()), (make("naive_tree"), scheme)
         state = loop.start([1, 2, 3])
         passes.clear()
-        loop.blocks(state, SamplingCoin(np.random.default_rng(0)))
+        loop.step(state, *way, SamplingCoin(np.random.default_rng(0)))
         # Times of one for a single token, 100 for several, nothing for the target.
         counted = block_time(*shape, draft=lambda tokens: 1.0 if tokens == 1 else 100.0, target=lambda _: 0.0)
         assert counted == sum(1 if tokens == 1 else 100 for tokens in passes)

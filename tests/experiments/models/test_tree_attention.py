@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig
 
-from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_pass
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
@@ -56,7 +56,7 @@ def test_logits_of_a_tree_pass_are_those_of_separate_passes(
         [(), (2,), (2, 2), (2, 2, 2)],
         [()],
     ]
-    before = ModelCache.joined([prompt_cache(model, PROMPT[:end], "cpu") for end in (4, 2, 0)])
+    before = ModelCache.joined([prompt_pass(model, PROMPT[:end], "cpu")[1] for end in (4, 2, 0)])
     waiting = [PROMPT[4:], PROMPT[2:4], PROMPT[:1]]  # two tokens of the second are not read yet
     reading_all = Reading(model, before, waiting)
     logits = reading_all.read(trees)

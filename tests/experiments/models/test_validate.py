@@ -214,8 +214,8 @@ def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.Monke
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
     monkeypatch.setattr(reading, "_attended", causal)
-    loop = Loop(validation.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Sampling())
-    assert not checks.tree_attention(loop, validation.setting.roots[0], 4, 0).passed
+    loop, way = Loop(validation.setting.pair, Sampling()), (make("naive_tree"), Delayed(3, 0, 2))
+    assert not checks.tree_attention(loop, *way, validation.setting.roots[0], 4, 0).passed
 
 
 def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,10 +224,10 @@ def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.Monk
     def first_path(self: ModelCache, slots: int, places: Any) -> ModelCache:
         return kept(self, slots, [range(len(each)) for each in places])
 
-    loop = Loop(validation.setting.pair, make("traversal"), Delayed(3, 0, 2), Sampling())
-    assert checks.caches(loop, validation.setting.roots[0], 30, 0).passed
+    loop, way = Loop(validation.setting.pair, Sampling()), (make("traversal"), Delayed(3, 0, 2))
+    assert checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
     monkeypatch.setattr(ModelCache, "kept", first_path)
-    assert not checks.caches(loop, validation.setting.roots[0], 30, 0).passed
+    assert not checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
 
 
 @pytest.mark.heavy

@@ -68,9 +68,9 @@ def test_rows_and_caches_beyond_the_window_are_those_of_plain_passes(windowed: A
 @pytest.mark.parametrize("name", NAMES)
 def test_greedy_texts_are_those_of_generate_and_do_not_hang_on_neighbours(windowed: Any, name: str) -> None:
     pair = windowed(name)
-    loop = Loop(pair, make("traversal"), Eagle2(2, 3, 4), Sampling(0))
+    loop, way = Loop(pair, Sampling(0)), (make("traversal"), Eagle2(2, 3, 4))
     texts: list[list[int]] = [[] for _ in PROMPTS]
-    for piece in pieces(loop, PROMPTS, coins_for("numpy", range(8)), 16, ending(16)):
+    for piece in pieces(loop, *way, PROMPTS, coins_for("numpy", range(8)), 16, ending(16)):
         texts[piece.text] += piece.tokens
     for prompt, text in zip(PROMPTS, texts, strict=True):
         expected = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=16)
