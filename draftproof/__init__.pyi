@@ -53,7 +53,6 @@ from draftproof.simulator.instances.families import FAMILIES as FAMILIES
 from draftproof.simulator.instances.instance import Instance as Instance
 from draftproof.simulator.instances.ngram import TextPair as TextPair
 from draftproof.simulator.instances.processes import MarkovProcess as MarkovProcess
-from draftproof.simulator.instances.processes import TableProcess as TableProcess
 from draftproof.simulator.instances.processes import rationalise as rationalise
 from draftproof.simulator.instances.processes import tabulate as tabulate
 from draftproof.simulator.instances.sampling import Sampling as Sampling
@@ -65,6 +64,7 @@ from draftproof.simulator.protocol import Draws as Draws
 from draftproof.simulator.protocol import Verdict as Verdict
 from draftproof.simulator.strings.pair import StringPair as StringPair
 from draftproof.simulator.strings.tokenizers import Tokenizer as Tokenizer
+from draftproof.simulator.tables import TableProcess as TableProcess
 from draftproof.simulator.verdicts.conformance import checks_for as checks_for
 from draftproof.simulator.verdicts.lossless import Check as Check
 from draftproof.simulator.verdicts.witness import Witness as Witness

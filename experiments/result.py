@@ -30,8 +30,7 @@ from draftproof.experiments.shared.output import (
     write_whole,
 )
 from draftproof.experiments.shared.progress import PlainConsole, output_console, remark
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import printable
+from draftproof.simulator.errors import InvalidInput, printable
 
 #: What a column holds. exact: a `Fraction`, a float where it is rounded, or several of them; shares: several of them,
 #: which people see in percent; interval: its two ends.

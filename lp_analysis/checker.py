@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpz
 
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, TooLarge, cut
+from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.drawing import drawn_trees

@@ -31,9 +31,9 @@ from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.stratified import mean_product
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.tables import TableProcess, context_at, context_index
 from draftproof.simulator.vectors import positive_part
 
 #: The draft tree as its set of nodes, with its probability; each set once.

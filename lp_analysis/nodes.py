@@ -2,7 +2,7 @@
 
 `V` is the vocabulary size, `L` the depth, `K` the number of branches, `L1` the length of the trunk. A list `a` of node
 values has `a[d]` of shape `(V**d,)`, contexts in lexicographic order; `()` is `a[0]`. Tables are as in
-`draftproof.simulator.instances.processes`: `tables[d]` of shape `(V**d, V)`.
+`draftproof.simulator.tables`: `tables[d]` of shape `(V**d, V)`.
 """
 
 from collections.abc import Sequence

@@ -12,8 +12,8 @@ from draftproof.lp_analysis.nodes import as_floats
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process, exact_tables
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.tables import context_count
 
 #: The most paths `V**L` for which bounds are computed; of trees with one path, which need no search over orders.
 MOST_PATHS, MOST_OF_ONE_PATH = 20_000, 70_000

@@ -14,10 +14,11 @@ from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise, tabulate
 from draftproof.simulator.instances.softmax import from_softmax
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
+from draftproof.simulator.tables import TableProcess
 
 if TYPE_CHECKING:
     from draftproof.simulator.audit.function import assert_lossless

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 
 #: Methods by which a number of another library is known.
 _NUMERIC = ("__float__", "__complex__", "__index__", "__array__")

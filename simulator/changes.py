@@ -34,8 +34,7 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.counters import Counters, Place
-from draftproof.simulator.errors import NoFunction
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import NoFunction, cut
 from draftproof.simulator.generators import generator_state, generators_of, is_generator, is_shared
 from draftproof.simulator.origins import acting, is_foreign, is_library, is_ours, is_trusted
 from draftproof.simulator.user_code import Exact

@@ -5,6 +5,8 @@ from typing import Any
 
 #: Words of at least so many letters, as in a damaged file, are shown by their beginning and end.
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")
+#: Characters of a value that a message quotes.
+QUOTED = 80
 
 
 class DraftproofError(Exception):
@@ -47,3 +49,22 @@ class Fails(InvalidVerifier):
 
 class NoFunction(InvalidVerifier):
     """A verifier that was asked twice and answered otherwise."""
+
+
+def printable(text: str, kept: str = "") -> str:
+    """A text fit for any terminal: what moves the cursor, changes colours or is not to be seen is written as `\\x1b`.
+
+    kept: characters that stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        item if item in kept or item.isprintable() else item.encode("unicode_escape").decode() for item in text
+    )
+
+
+def cut(value: object, most: int = QUOTED) -> str:
+    """A value as text of a readable length, fit for any stream: a long one keeps its beginning and its last third."""
+    text = printable(str(value))
+    tail = most // 3
+    return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, cut
 
 #: Bytes of a file at most, unless more is allowed.
 MOST_BYTES = 64 * 2**20
 #: Digits of a whole number in JSON at most; longer exact numbers are written as text.
 MOST_DIGITS = 4_000
-#: Characters of a value that a message quotes.
-QUOTED = 80
 
 _allowed = MOST_BYTES
 
@@ -28,25 +26,6 @@ def allow(size: int) -> None:
     """Read files of up to so many bytes from now on."""
     global _allowed  # noqa: PLW0603 - one limit for the life of the process, set once on the command line
     _allowed = size
-
-
-def printable(text: str, kept: str = "") -> str:
-    """A text fit for any terminal: what moves the cursor, changes colours or is not to be seen is written as `\\x1b`.
-
-    kept: characters that stay as they are.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        item if item in kept or item.isprintable() else item.encode("unicode_escape").decode() for item in text
-    )
-
-
-def cut(value: object, most: int = QUOTED) -> str:
-    """A value as text of a readable length, fit for any stream: a long one keeps its beginning and its last third."""
-    text = printable(str(value))
-    tail = most // 3
-    return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"
 
 
 def check_size(size: int, what: str, path: str | Path) -> None:

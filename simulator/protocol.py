@@ -12,8 +12,7 @@ from enum import Flag, auto
 from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 
 Context: TypeAlias = tuple[int, ...]
 

@@ -11,8 +11,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier, cut
 from draftproof.simulator.origins import HOME, is_trusted
 
 #: Innermost lines of a traceback in a message.

@@ -27,10 +27,11 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.estimator import TreeEfficiency
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.lossless import Evaluator, block_law, check
 
 #: Families whose draft approximates the target, as with language models.

@@ -10,8 +10,8 @@ from draftproof.simulator.drafts import Topology
 from draftproof.simulator.drafts.sequoia import plan
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.vectors import without
 from draftproof.verifiers.sequoia import acceptance_vector
 

@@ -10,11 +10,11 @@ from draftproof.experiments.claims.runs import fractions
 from draftproof.experiments.inputs.strings import checked, find_rule
 from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.strings.drafting import TextRoot
 from draftproof.simulator.strings.pair import StringPair, SuffixProcess
 from draftproof.simulator.strings.tokenizers import Tokenizer
+from draftproof.simulator.tables import TableProcess, context_at
 
 #: The strings of the target's tokens and of the draft's, by the size of the vocabulary.
 STRINGS = {

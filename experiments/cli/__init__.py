@@ -17,8 +17,7 @@ from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.experiments.verbs import command
 from draftproof.simulator import files
-from draftproof.simulator.errors import DraftproofError, InvalidInput
-from draftproof.simulator.files import cut, printable
+from draftproof.simulator.errors import DraftproofError, InvalidInput, cut, printable
 from draftproof.simulator.raised import raised_by_user_code
 
 #: Advice in messages of the library, as patterns, and the command-line option that does what it says.

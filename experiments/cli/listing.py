@@ -10,8 +10,7 @@ from draftproof.experiments.inputs.schemes import default_spec
 from draftproof.experiments.inputs.world_grammar import world_keys
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.simulator.drafts import SCHEMES, lossless_for
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Card
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY

@@ -20,8 +20,8 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.tables import context_count
 
 #: Processor seconds that a solver takes to a gap of 1e-6 on 64 paths `V**L`, and the power of the paths that they grow
 #: with; what each further digit of the gap multiplies them by. For estimates only.

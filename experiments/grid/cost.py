@@ -9,9 +9,9 @@ from draftproof.experiments.grid.bounds import expected_seconds
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.progress import duration, named_errors
 from draftproof.lp_analysis.problem import delayed_only
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.laws.structured.size import Work
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.tables import context_count
 from draftproof.simulator.verdicts.costs import (
     Cost,
     Costing,

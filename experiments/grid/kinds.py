@@ -9,8 +9,7 @@ from math import isclose, isfinite
 from typing import Any, TypeAlias
 
 from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 
 #: A check of a value: whether a field may have it.
 Kind: TypeAlias = Callable[[Any], bool]

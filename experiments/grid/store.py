@@ -24,8 +24,8 @@ from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.runtime import placed
 from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import check_size, cut, parse_json
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import check_size, parse_json
 
 #: The key of draftproof's own code in the digests of the code that computed a row.
 OURS = "draftproof"

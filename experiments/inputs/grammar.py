@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 from draftproof.simulator.drafts import LARGEST
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 
 #: Most texts that the ranges of one text stand for.
 MOST_TEXTS = 1_000_000

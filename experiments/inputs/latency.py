@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import Any
 
 from draftproof.simulator.drafts import Delayed, Stratified
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.protocol import DraftScheme
 
 _KEYS = ("draft", "branch", "target", "node")

@@ -8,10 +8,11 @@ import numpy as np
 from draftproof.simulator.arithmetic import as_rows
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.called import CallableProcess
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.instances.softmax import from_softmax
 from draftproof.simulator.protocol import Context, TokenProcess
 from draftproof.simulator.raised import user_lines
+from draftproof.simulator.tables import TableProcess
 
 
 def as_process(process: Any, name: str) -> TokenProcess:

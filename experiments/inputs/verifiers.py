@@ -25,8 +25,7 @@ from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_f
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, printable
+from draftproof.simulator.errors import InvalidInput, cut, printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.origins import is_library

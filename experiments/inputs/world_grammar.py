@@ -24,8 +24,7 @@ from draftproof.experiments.inputs.verifiers import family_parameter
 from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, GridWorld, RowsWorld, TextWorld, World
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.families import FAMILIES, family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair

@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import FLOAT_UNIT
 from draftproof.simulator.instances.families import family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.tables import table_entries
 from draftproof.simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
 
 #: Samplings that leave the rows as they are.

@@ -15,8 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.origins import is_trusted
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.segment import Segment
 from rich.text import Text
 
-from draftproof.simulator.files import printable
+from draftproof.simulator.errors import printable
 from draftproof.simulator.protocol import Progress as Tick
 from draftproof.simulator.raised import named_errors, quiet
 

@@ -17,10 +17,10 @@ from draftproof.simulator.audit.ragged import ByRequest
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_index
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
+from draftproof.simulator.tables import TableProcess, context_index
 
 #: The block of every request: accepted context and correction token.
 Blocks = tuple[tuple[Context, int], ...]

@@ -12,9 +12,9 @@ from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.protocol import Context, DraftScheme, Verdict
 from draftproof.simulator.symbolic import Settings
+from draftproof.simulator.tables import TableProcess
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate, telling
+from draftproof.simulator.instances.processes import rationalise, tabulate, telling
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.tables import TableProcess
 
 #: Rows are chosen in multiples of `1/UNITS`, and given in the nearest multiples of `1/DENOMINATOR`, a prime.
 UNITS, DENOMINATOR = 16, 997

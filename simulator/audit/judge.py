@@ -23,7 +23,6 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import (
     TWO_LAWS,
@@ -37,6 +36,7 @@ from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
 from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.symbolic.decide.memory import FILLS
+from draftproof.simulator.tables import TableProcess, context_at
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()

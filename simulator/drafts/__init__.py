@@ -26,8 +26,7 @@ from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
 from draftproof.simulator.drafts.stratified import Stratified, Systematic
 from draftproof.simulator.drafts.topology import Topology
 from draftproof.simulator.drafts.user_scheme import UserScheme
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.protocol import Card, DraftScheme
 
 __all__ = [

@@ -26,8 +26,15 @@ from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, InvalidVerifier, NoFunction, TooLarge
-from draftproof.simulator.files import printable
+from draftproof.simulator.errors import (
+    DraftproofError,
+    Fails,
+    InvalidInput,
+    InvalidVerifier,
+    NoFunction,
+    TooLarge,
+    printable,
+)
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess, Vector
 from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.user_code import UserCoin, UserRows, from_user, to_user

@@ -7,9 +7,9 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import arithmetic_of, as_rows
 from draftproof.simulator.errors import DraftproofError, InvalidInput
-from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.raised import user_lines
+from draftproof.simulator.tables import validate_rows
 
 #: So many first rows are computed twice.
 ASKED_TWICE = 16

@@ -9,8 +9,9 @@ from functools import cached_property, lru_cache
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import MarkovProcess, table_entries
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.tables import table_entries
 
 #: Cases of at most so many table entries are identified by the hash of their rows, larger ones by their source.
 DIGEST_ENTRIES = 5_000

@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate, telling, told_of
+from draftproof.simulator.instances.processes import rationalise, tabulate, telling, told_of
 from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.tables import TableProcess
 
 #: A process, or its tables: `[d]` of shape `(V**d, V)`.
 ProcessLike: TypeAlias = TokenProcess | Sequence[Any]

@@ -1,6 +1,6 @@
 """Synthetic families of instances: random pairs of processes, and corner cases such as zeros and ties.
 
-`V` is the vocabulary size; tables are as in `draftproof.simulator.instances.processes`. Every row of every context is
+`V` is the vocabulary size; tables are as in `draftproof.simulator.tables`. Every row of every context is
 drawn independently, in float64, then rounded to rationals with one common denominator.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, check_denominator, check_table_size, rationalise
+from draftproof.simulator.instances.processes import check_denominator, rationalise
+from draftproof.simulator.tables import TableProcess, check_table_size
 
 #: `draw(generator, n, V, **parameters)` returns target and draft rows, each of shape `(n, V)`.
 Draw = Callable[..., tuple[Any, Any]]

@@ -19,11 +19,12 @@ from typing import Any
 
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
 from draftproof.simulator.drafts import scheme_from_dict
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_text
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate, telling
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.shown import rows_html
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, table_entries
 
 #: The keys of an instance file.
 _KEYS = ("vocab_size", "depth", "target", "draft", "told", "scheme", "about", "arithmetic")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.tables import TableProcess
 
 
 def remembering(process: TokenProcess, memory: int, depth: int, name: str = "draft") -> TableProcess:

@@ -18,15 +18,9 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.grams import Grams, GramTable, TextGrams
-from draftproof.simulator.instances.processes import (
-    MAX_TABLE_ENTRIES,
-    MarkovProcess,
-    check_denominator,
-    context_at,
-    rationalise,
-    table_entries,
-)
+from draftproof.simulator.instances.processes import MarkovProcess, check_denominator, rationalise
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, context_at, table_entries
 
 
 @dataclass(frozen=True, repr=False)

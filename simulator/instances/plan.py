@@ -17,10 +17,9 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of, parse_fraction
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.files import cut
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, table_entries
+from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, table_entries
 
 _KEYS = ("vocab_size", "K", "L1", "L2", "weights", "orders")
 

@@ -1,129 +1,28 @@
-"""Token processes: explicit tables and order-m Markov chains, whose constructors validate every row.
-
-`V` is the vocabulary size. Tables: `tables[d]` has shape `(V**d, V)` and row `c` is the distribution after the context
-`c`, read in base `V` with the first token most significant.
-"""
+"""Order-m Markov processes, and any process as tables; `V` is the vocabulary size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
-from math import inf, log2, prod
 from typing import Any, TypeVar
 
 import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows, unmasked
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.validation import validate_rows
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.tables import (
+    MAX_FLOAT_ENTRIES,
+    MAX_TABLE_ENTRIES,
+    TableProcess,
+    check_entries,
+    check_table_size,
+    context_at,
+    context_index,
+    validate_rows,
+)
 
 P = TypeVar("P", bound=TokenProcess)
-
-#: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
-MAX_TABLE_ENTRIES = 4_000_000
-#: Likewise in float64: one GiB.
-MAX_FLOAT_ENTRIES = 2**27
-
-
-def context_count(vocab_size: int, depth: int) -> float:
-    """Number of contexts of this length, `V**depth`; infinite where that is beyond all memory."""
-    return float(vocab_size) ** depth if depth * log2(max(vocab_size, 2)) < 1000 else inf
-
-
-def table_entries(vocab_size: int, depth: int) -> float:
-    """Number of entries of a table of this depth, `V**(depth+1)`; infinite where that is beyond all memory."""
-    return context_count(vocab_size, depth + 1)
-
-
-def context_index(context: Context, vocab_size: int) -> int:
-    """Position of `context` among the contexts of its length, in lexicographic order."""
-    index = 0
-    for token in context:
-        index = index * vocab_size + token
-    return index
-
-
-def context_at(index: int, depth: int, vocab_size: int) -> Context:
-    """The context of length `depth` at this position: the inverse of `context_index`."""
-    tokens = []
-    for _ in range(depth):
-        index, token = divmod(index, vocab_size)
-        tokens.append(token)
-    return tuple(reversed(tokens))
-
-
-class TableProcess:
-    """A process given by its tables, of depth `len(tables) - 1`.
-
-    tables: `tables[d]` of shape `(V**d, V)`, all float64 or all exact (`arithmetic` is derived).
-    name: what error messages call it ("target" or "draft").
-    Raises `InvalidInput` on a wrong shape, a negative entry or a row that does not sum to 1, `TooLarge` above
-    `MAX_FLOAT_ENTRIES` entries.
-    """
-
-    #: The largest change that `from_softmax` made to an entry; 0 for other rows.
-    correction: Fraction = Fraction(0)
-    #: Of a draft: the rows that verifiers get as `q`, where they are others than those that tokens are drawn from.
-    told: TokenProcess | None = None
-
-    def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
-        if not tables:
-            raise InvalidInput(f"{name} has no tables; give at least the row of the empty context")
-        for table in tables:
-            check_entries(table, name)
-        arrays = [as_rows(table) for table in tables]
-        if arrays[0].ndim != 2 or arrays[0].shape[1] < 1:
-            raise InvalidInput(f"{name}: table 0 has shape {arrays[0].shape}; it must be (1, V)")
-        self.vocab_size = int(arrays[0].shape[1])
-        self.arithmetic = arithmetic_of(arrays[0])
-        self.name = name
-        self.tables = [self._checked(array, depth) for depth, array in enumerate(arrays)]
-        #: The exact tables that these float tables were made from, None where there are none.
-        self.exact: list[Any] | None = None
-        self._rows: dict[Context, Vector] = {}
-
-    @property
-    def depth(self) -> int:
-        """Length of the longest context with a row."""
-        return len(self.tables) - 1
-
-    def row(self, context: Context) -> Vector:
-        """The (read-only) row of `context`; raises `InvalidInput` below the last table."""
-        row = self._rows.get(context)
-        if row is None:
-            if len(context) > self.depth:
-                raise InvalidInput(
-                    f"{self.name} has no row for context {context}: its tables end at depth {self.depth}; "
-                    f"use a shallower draft tree or give rows to depth {len(context)}"
-                )
-            row = self.tables[len(context)][context_index(context, self.vocab_size)]
-            self._rows[context] = row
-        return row
-
-    def copied(self) -> TableProcess:
-        """The same process in copied tables, for user-defined code that may write into them."""
-        made = copy(self)
-        made.tables = [table.copy() for table in self.tables]
-        for table in made.tables:
-            table.setflags(write=False)
-        made._rows = {}
-        made.told = made.told.copied() if isinstance(made.told, TableProcess) else made.told
-        return made
-
-    def __repr__(self) -> str:
-        return f"TableProcess({self.name}: V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name})"
-
-    def _checked(self, array: Any, depth: int) -> Any:
-        expected = (self.vocab_size**depth, self.vocab_size)
-        if array.shape != expected:
-            raise InvalidInput(f"{self.name}: table {depth} has shape {array.shape}; it must be {expected}")
-        if arithmetic_of(array) is not self.arithmetic:
-            raise InvalidInput(f"{self.name}: table {depth} mixes exact and float rows; use one arithmetic for all")
-        validate_rows(array, self.arithmetic, lambda i: f"{self.name} row {context_at(i, depth, self.vocab_size)}")
-        array.setflags(write=False)
-        return array
 
 
 class MarkovProcess:
@@ -266,27 +165,6 @@ def _converted(rows: Any, arithmetic: Arithmetic, name: str) -> Any:
             "make them exact with from_softmax(rows), round them with rationalise, or ask for float64"
         )
     return arithmetic.vector(rows)
-
-
-def check_table_size(vocab_size: int, depth: int, arithmetic: Arithmetic) -> None:
-    """Raises `TooLarge` for tables that would not fit in memory, with the depth that does."""
-    most = MAX_TABLE_ENTRIES if arithmetic.exact else MAX_FLOAT_ENTRIES
-    if table_entries(vocab_size, depth) > most:
-        fits = max((d for d in range(depth) if table_entries(vocab_size, d) <= most), default=0)
-        raise TooLarge(
-            f"tables of depth {depth} at V = {vocab_size} have more than {most:,} {arithmetic.name} entries; "
-            f"the deepest that fit have depth {fits}, or use a smaller vocabulary"
-        )
-
-
-def check_entries(rows: Any, name: str, most: int = MAX_FLOAT_ENTRIES) -> None:
-    """Raises `TooLarge` for an array of more entries, before it is copied."""
-    entries = prod(rows.shape) if hasattr(rows, "shape") else 0
-    if entries > most:
-        raise TooLarge(
-            f"{name}: {entries:,} entries are more than {most:,}; keep fewer tokens or contexts, or give a function "
-            "from context to row"
-        )
 
 
 def check_denominator(denominator: int, vocab_size: int) -> None:

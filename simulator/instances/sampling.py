@@ -22,16 +22,10 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.marginals import remembering
 from draftproof.simulator.instances.masks import LETTERS, MaskRules, masked_row
-from draftproof.simulator.instances.processes import (
-    MarkovProcess,
-    TableProcess,
-    rationalise,
-    tabulate,
-    telling,
-    told_of,
-)
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise, tabulate, telling, told_of
 from draftproof.simulator.instances.row_maps import RowRules
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.tables import TableProcess
 
 #: How the settings are written.
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"

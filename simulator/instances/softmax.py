@@ -11,16 +11,10 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL, as_python, unmasked
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import (
-    MAX_TABLE_ENTRIES,
-    MarkovProcess,
-    TableProcess,
-    check_denominator,
-    check_entries,
-    rationalise,
-)
+from draftproof.simulator.instances.processes import MarkovProcess, check_denominator, rationalise
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, check_entries
 
 #: How far the sum of a row may be from 1: more than rounding in half precision causes.
 SLACK = 0.02

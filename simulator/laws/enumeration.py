@@ -16,10 +16,8 @@ import numpy as np
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import EnumeratingCoin, outcomes
-from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier, NoFunction
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier, NoFunction, cut
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.origins import is_foreign, is_library
@@ -35,6 +33,7 @@ from draftproof.simulator.protocol import (
     Verifier,
 )
 from draftproof.simulator.raised import short_repr, user_lines, user_places
+from draftproof.simulator.tables import TableProcess, check_table_size, context_index
 from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_law, user_rows
 
 #: Runs of one draft tree after which its enumeration tells of progress.

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, as_python
-from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.protocol import Context
 from draftproof.simulator.shown import fields_html, number_text, rows_html
+from draftproof.simulator.tables import TableProcess, context_at
 
 #: Blocks that a notebook shows, the most probable ones.
 SHOWN = 12

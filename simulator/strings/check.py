@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Coin, Context, Source, Verdict
 from draftproof.simulator.strings.drafting import (
@@ -27,6 +26,7 @@ from draftproof.simulator.strings.drafting import (
     draw,
     target_tables,
 )
+from draftproof.simulator.tables import TableProcess, context_at, context_index
 
 #: What a verification may use: the root, the candidate, the law of the proposed path, and the coin.
 Verify: TypeAlias = Callable[[TextRoot, Candidate, PathLaw, Coin], Verdict]

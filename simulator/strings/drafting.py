@@ -18,9 +18,10 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, check_table_size, tabulate, telling
+from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.protocol import Coin, Context, TokenProcess, Vector
 from draftproof.simulator.strings.pair import StringPair
+from draftproof.simulator.tables import TableProcess, check_table_size
 from draftproof.simulator.vectors import normalised
 
 #: Drafts of one text that are listed at most.

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL, as_python, parse_fraction
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, TooLarge, cut
+from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.processes import rationalise
-from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.strings.tokenizers import MOST_LETTERS, MOST_TOKENS, Tokenizer
+from draftproof.simulator.tables import validate_rows
 
 _KEYS, _SIDE = ("target", "draft", "letters", "about"), ("tokens", "rows", "encodings")
 #: The common denominator of random rows.

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 from draftproof.simulator.protocol import Context
 
 #: The most letters of an alphabet, tokens of a vocabulary and letters of a token.

@@ -16,7 +16,6 @@ from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import assert_function, estimate_size
 from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_structure_agrees, run
 from draftproof.simulator.laws.structured.declared import declared_for
@@ -24,6 +23,7 @@ from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, 
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Layered, declared
+from draftproof.simulator.tables import table_entries
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
 #: Enumerations of more runs are refused unless the caller allows more.

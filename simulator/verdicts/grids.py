@@ -11,7 +11,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, table_entries
 
 #: The denominator of random instances in searches, and the largest one of shrunk instances: it keeps exact sums short.
 DENOMINATOR = 20

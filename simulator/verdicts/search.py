@@ -19,9 +19,10 @@ from hypothesis.errors import Flaky, NoSuchExample
 from draftproof.simulator.errors import DraftproofError, Fails, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, rationalise
+from draftproof.simulator.instances.processes import rationalise
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.grids import DENOMINATOR, assemble, inner_contexts
 from draftproof.simulator.verdicts.lossless import Check, Judge, check
 from draftproof.simulator.verdicts.witness import Witness

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.tables import TableProcess
 
 #: Quotients nearly tie where their relative difference is at most this.
 NEAR = 2.0**-32

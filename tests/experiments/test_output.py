@@ -19,8 +19,7 @@ from draftproof.experiments.shared.output import csv_cell, printable_json
 from draftproof.experiments.shared.progress import PlainConsole, bar, remark
 from draftproof.simulator import Card
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, printable
+from draftproof.simulator.errors import InvalidInput, cut, printable
 
 #: Clears a screen, changes the title, turns text around, is a control sequence in one character.
 EVIL = "a\x1b[2J\x1b]0;x\x07\u202eb\x9b31mc"

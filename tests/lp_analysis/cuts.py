@@ -21,8 +21,9 @@ from draftproof.lp_analysis.hitting import Trees
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.instances.exact import ProcessLike, as_process
-from draftproof.simulator.instances.processes import context_at, context_index, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.tables import context_at, context_index
 
 #: A set counts as violated beyond this; the simplex method works to 1e-10.
 TOLERANCE = 1e-10

@@ -31,7 +31,7 @@ from draftproof.simulator.drafts import (
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.tables import TableProcess
 
 #: Vocabulary and scheme; of delayed trees there are certificates with a law too.
 DELAYED = [(V, Delayed(*shape)) for V, *shape in ((2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1))]

@@ -14,7 +14,7 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, Stratified, Systematic
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.tables import TableProcess
 from tests.quick import quick
 
 #: V, K, L1, L2.

@@ -14,7 +14,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.tables import TableProcess
 
 GAP = Fraction(1, 10**6)
 #: Parts of a whole: from large ones to those below all rounding, and none.

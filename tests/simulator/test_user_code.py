@@ -19,11 +19,11 @@ from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.policies.policy import Action, chosen, known_at
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.structures import LeafToRoot, OnePath, TopDown
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, Ring
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.proof.numbers import Run

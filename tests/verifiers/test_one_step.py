@@ -10,8 +10,8 @@ import pytest
 from draftproof.simulator import Delayed, Instance, TokenProcess, block_law, check
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Greedy
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.tables import context_index
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.verifiers import make
 

@@ -25,7 +25,7 @@ from draftproof.simulator import (
     block_law,
 )
 from draftproof.simulator.arithmetic import FLOAT64, as_python
-from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.tables import context_index
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import STANDALONE, make
 

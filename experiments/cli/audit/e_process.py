@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.tables import context_index
 
 #: Weights `s` of the target in the estimated alternatives, as a number of tokens.
 TARGET_WEIGHTS = (30.0, 300.0, 3000.0)

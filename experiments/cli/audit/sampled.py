@@ -29,9 +29,9 @@ from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import context_at
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.tables import context_at
 
 #: Calls on one instance between two looks at the test.
 PORTION = 128

@@ -24,8 +24,8 @@ from draftproof.lp_analysis.problem import is_one_path
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.tables import context_count
 
 #: The lossless verifier that lossy ones are held against.
 LOSSLESS = "block"

@@ -22,7 +22,7 @@ from draftproof.experiments.result import Column, Interrupted, Result, Table, hi
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
 from draftproof.lp_analysis import certificate, dumps
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.tables import context_count
 
 _BOUNDS = (Column("lower", "exact", "attained"), Column("upper", "exact", "at most"), Column("gap", "exact"))
 _ROWS = (*PLACE, *_BOUNDS, Column("method"), *hidden("cut", "seconds", "source", "versions"))

@@ -13,8 +13,7 @@ from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
 from draftproof.experiments.result import Column, Interrupted, Result, Table
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import cut_short, duration
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, cut
 from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge, UnsupportedTree
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
+from draftproof.simulator.tables import context_count
 from draftproof.simulator.verdicts.costs import Pair
 
 #: What stands for the optimum among the names of verifiers that are left out.

@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from draftproof.experiments.inputs.verifiers import from_file
 from draftproof.experiments.verbs import typed
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, read_text
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import read_text
 
 #: What only the one who runs the command decides: files that are written, machines, and whose code may run.
 OWN = ("resume", "plot", "jobs", "dask", "plan", "allow_code")

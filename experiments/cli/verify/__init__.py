@@ -5,8 +5,7 @@ from typing import Any
 
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import named_errors
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, printable
+from draftproof.simulator.errors import InvalidInput, cut, printable
 from draftproof.simulator.instances.instance import Instance
 
 

@@ -15,8 +15,7 @@ from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.drafts import scheme_from_dict
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.any_vocabulary.certificate import FORMAT as ANY_VOCABULARY
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS

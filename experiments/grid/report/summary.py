@@ -36,8 +36,7 @@ from draftproof.experiments.grid.report.matched import (
 from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.shared.progress import counted
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.verifiers import REGISTRY
 
 #: Rows that a report shows: of `compare`, of `model validate` and of `prove`.

@@ -35,11 +35,11 @@ from draftproof.simulator.drafts import Delayed, Sequoia
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.structures import branch_of
+from draftproof.simulator.tables import table_entries
 from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 
 #: Runs of the verifier, over all draft trees of one root, up to which a law is enumerated.

@@ -28,9 +28,10 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import FLOAT_UNIT
-from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries, telling
+from draftproof.simulator.instances.processes import rationalise, telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.tables import TableProcess, table_entries
 
 #: Vocabularies of at most `FULL` tokens are not cut; the tables of larger ones have `CUT` tokens.
 FULL, CUT = 32, 8

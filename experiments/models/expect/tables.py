@@ -27,15 +27,9 @@ from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import (
-    MAX_TABLE_ENTRIES,
-    TableProcess,
-    check_table_size,
-    table_entries,
-    tabulate,
-    telling,
-)
+from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
 
 #: Arrays in lists by name, such as the tables of the "target" by depth.
 Arrays: TypeAlias = Mapping[str, Sequence[Any]]

@@ -48,8 +48,8 @@ import numpy as np
 from draftproof.experiments.models.expect.tables import check_size, continued_rows
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.tables import TableProcess
 
 #: The number of tokens of `below` that stand for the tokens that are not kept.
 REST = 4

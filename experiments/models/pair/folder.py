@@ -19,8 +19,8 @@ from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_to
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import Tick, bar, remark
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 
 #: The end of messages about a folder that holds something else.

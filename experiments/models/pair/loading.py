@@ -10,8 +10,8 @@ from typing import Any
 
 from draftproof.experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_text
 
 #: Seconds to wait for the model hub's first answer.
 HUB_TIMEOUT = 5.0

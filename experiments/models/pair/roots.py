@@ -17,8 +17,8 @@ from draftproof.experiments.models.pair.corpus import sample
 from draftproof.experiments.models.pair.devices import check_fits, max_positions
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.shared.progress import bar
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 

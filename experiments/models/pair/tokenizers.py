@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.ngram import TextPair
 
 #: Kinds of tokenizer with the vocabulary sizes that they can have.

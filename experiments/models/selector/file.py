@@ -12,8 +12,8 @@ from draftproof.experiments.models.selector.features import SCALARS
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, read_bytes
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.files import parse_json, read_bytes
 from draftproof.simulator.instances.sampling import Sampling
 
 FORMAT = "draftproof selector 2"

@@ -12,8 +12,8 @@ from scipy.special import chdtrc
 
 from draftproof.experiments.models.expect.expected import Expected
 from draftproof.experiments.models.loop.loop import Block
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.tables import context_index
 
 #: Outcomes with a smaller expected count are merged, so that the chi-square approximation holds.
 LEAST_EXPECTED = 10.0

@@ -15,10 +15,11 @@ from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive
 from draftproof.simulator.audit.followed import rows_from
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.user_code import NodeView
 
 #: The tolerance of balances with a fitted temperature: the fit is less precise than the rows.

@@ -11,12 +11,13 @@ from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.families import FAMILIES
-from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.structured.dispatch import structured_law
 from draftproof.simulator.laws.structured.rows import TableRows
 from draftproof.simulator.laws.structured.size import deepest
 from draftproof.simulator.protocol import TokenProcess, Verifier
+from draftproof.simulator.tables import TableProcess
 
 #: Shapes of at most so many draft trees are compared.
 TREES = 2_000

@@ -14,9 +14,10 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.structured.arrays import whole_numbers
 from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.tables import TableProcess
 
 
 class RowSource(Protocol):

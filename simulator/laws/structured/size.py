@@ -12,11 +12,12 @@ from math import comb, inf, log2
 from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.instances.processes import MarkovProcess, context_count
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.top_down import CHUNK
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, declared
+from draftproof.simulator.tables import context_count
 
 #: Bytes that a run may take by default.
 MEMORY = 4 * 2**30

@@ -16,13 +16,13 @@ from flint import fmpq, fmpq_mat
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
 from draftproof.simulator.laws.structured.dispatch import structured_law
 from draftproof.simulator.laws.structured.rows import MarkovRows
 from draftproof.simulator.laws.structured.size import BYTES, MEMORY
 from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.tables import table_entries
 
 #: Entries of the laws in memory at once, by whether they are exact: those take eight times the memory of float64.
 ENTRIES = {False: 2**24, True: 2**21}

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from draftproof.simulator.arithmetic import parse_fraction
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
 from draftproof.simulator.theorems.algebra.plain import plain_point, read_number
 from draftproof.simulator.theorems.algebra.polynomials import Point, Ring

@@ -16,8 +16,8 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, table_entries
 from draftproof.simulator.protocol import Context, DraftScheme, Vector
+from draftproof.simulator.tables import TableProcess, table_entries
 from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region

@@ -13,7 +13,7 @@ import draftproof
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.tables import context_index
 
 FROM_SOFTMAX_TO_TABLE = """
 import numpy as np

@@ -8,7 +8,7 @@ from flint import fmpq
 from draftproof.experiments.cli.prove.free import subject_of
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, balance_at, prove

@@ -10,9 +10,9 @@ from scipy.stats import chi2
 
 from draftproof.experiments.models.loop.loop import BATCH, Loop
 from draftproof.simulator import TableProcess, block_law
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
+from draftproof.simulator.tables import context_index
 
 SIZE = 3
 ROOT = [1, 2, 0]

@@ -18,7 +18,7 @@ from draftproof.experiments.models.validate.agreement import (
 from draftproof.experiments.models.validate.cells import Effort
 from draftproof.simulator import BlockLaw, Delayed, TableProcess
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import context_at
+from draftproof.simulator.tables import context_at
 from draftproof.verifiers import make
 
 

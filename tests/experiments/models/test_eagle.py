@@ -27,9 +27,9 @@ from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec, SpecBlock
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.tables import context_index
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts, many_texts

@@ -9,8 +9,8 @@ from draftproof.experiments.models.expect.tables import continued_rows, pair_tab
 from draftproof.experiments.models.expect.truncated import truncated_tables
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import context_at
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.tables import context_at
 
 ROOT = [0, 3, 1, 2, 5]
 

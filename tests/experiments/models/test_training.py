@@ -21,8 +21,8 @@ from draftproof.experiments.models.pair.tokenizers import KINDS
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.tables import context_index
 
 CPU = torch.device("cpu")
 

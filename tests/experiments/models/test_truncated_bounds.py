@@ -15,8 +15,8 @@ from draftproof.lp_analysis import Optimum, optimum
 from draftproof.simulator import Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.instances.families import family_named
-from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.tables import context_index
 from draftproof.verifiers import make
 
 Shape = tuple[int, int, int]

@@ -15,8 +15,9 @@ from draftproof.simulator.drafts import StochasticBeam
 from draftproof.simulator.drafts.branching import draw_without_replacement
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.cases import case_instances
 
 Tree = tuple[tuple[Context, tuple[int, ...]], ...]

@@ -5,7 +5,7 @@ import pytest
 
 from draftproof.simulator import FAMILIES, DraftTree, InvalidInput, InvalidVerifier
 from draftproof.simulator.drafts._parts import Part
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.tables import TableProcess
 
 #: Branches 01, 02, 01 and 21 after the trunk 1: duplicates at the root of the branches and below token 0.
 EXAMPLE = DraftTree.from_paths((1,), [(0, 1), (0, 2), (0, 1), (2, 1)])

@@ -19,7 +19,7 @@ from draftproof.simulator import (
     tabulate,
 )
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, context_at, context_index
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, context_at, context_index
 
 
 def exact(*rows: Any) -> Any:

@@ -11,8 +11,8 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.tables import TableProcess
 
 torch = pytest.importorskip("torch")
 processors = pytest.importorskip("transformers.generation.logits_process")

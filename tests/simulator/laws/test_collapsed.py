@@ -8,13 +8,14 @@ from flint import fmpq
 
 from draftproof.simulator import Delayed, InvalidInput, TooLarge, block_law, tabulate
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.instances.processes import MarkovProcess, context_at, rationalise
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.law import Metrics
 from draftproof.simulator.laws.structured import MarkovRows, TableRows, structured_law
 from draftproof.simulator.laws.structured import steady as steady_module
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from draftproof.simulator.tables import context_at
 from draftproof.verifiers import make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "rejection_without_replacement"]

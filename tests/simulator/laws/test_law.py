@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from draftproof.simulator import BlockLaw, TableProcess, Violation
 from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.tables import context_index
 
 F = Fraction
 TARGET = TableProcess([RATIONAL.vector([["1/2", "1/2"]]), RATIONAL.vector([["2/3", "1/3"], ["1/3", "2/3"]])])
