@@ -1,8 +1,8 @@
 """Certified bounds on the block efficiency of all lossless verifiers.
 
 `optimum` bounds the best block efficiency from both sides, exactly; `single_step_optimum` is the closed form for trees
-of depth 1. This package may import the core of `simulator` and never `verifiers`. `README.md` beside it has the proofs.
-Its names are imported at their first use, so that the checker of certificates loads no solver.
+of depth 1. This package may import the core of `simulator` and never `verifiers`. The proofs are in
+`docs/theory/bounds.md`. Its names are imported at their first use, so that the checker of certificates loads no solver.
 """
 
 from __future__ import annotations

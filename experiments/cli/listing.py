@@ -1,4 +1,4 @@
-"""`draftproof list`: the catalogue of everything that has a name, and the table of verifiers for the pages."""
+"""`draftproof list`: the catalogue of everything that has a name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -65,7 +65,7 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def card_line(card: Card) -> list[str]:
-    """A card as the cells of `CARD_HEADINGS`."""
+    """A card as the cells of the table of verifiers."""
     return [
         card.name + "".join(f" ({name})" for name in card.parameters),
         card.title,
@@ -90,15 +90,6 @@ def _schemes(names: tuple[str, ...]) -> str:
 
 #: Most schemes named in a cell.
 MAX_NAMED_SCHEMES = 3
-CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "dominates")
-
-
-def cards_markdown() -> str:
-    """The table of verifiers in Markdown."""
-    lines = [CARD_HEADINGS, tuple("---" for _ in CARD_HEADINGS), *(card_line(card) for card in cards())]
-    cells = [[f"`{cell}`" if n and not i else cell for i, cell in enumerate(line)] for n, line in enumerate(lines)]
-    cells[1] = list(lines[1])
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
 #: Columns of the tables that people see beside those for programs.

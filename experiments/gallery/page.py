@@ -6,9 +6,10 @@ from pathlib import Path
 
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
 from draftproof.experiments.gallery.measuring import Outcome, measured, record
+from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
 
-PAGE = Path(__file__).with_name("README.md")
+PAGE = ROOT / "docs" / "results" / "gallery.md"
 WITNESSES = Path(__file__).with_name("witnesses")
 _HEAD = """\
 # The gallery
@@ -67,7 +68,7 @@ def in_full(entry: Entry, outcome: Outcome | None) -> str:
 
 
 def page(outcomes: Mapping[str, Outcome]) -> str:
-    """The README of the gallery."""
+    """The page of the gallery."""
     lossy = [in_full(entry, outcomes.get(entry.name)) for entry in ENTRIES if entry.text]
     return "\n".join([_HEAD, table(outcomes), "", *[f"{text}\n" for text in lossy]])
 

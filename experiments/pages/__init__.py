@@ -1,1 +1,1 @@
-"""Generated pages: tables of the README files, the page of the verifiers, the site."""
+"""Generated pages: the reference of the site, tables of the results, what commands print."""

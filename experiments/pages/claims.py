@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from draftproof.experiments.claims import work
-from draftproof.experiments.claims.ledger import CLAIMS, INSTANCES, ledger, papers
+from draftproof.experiments.claims.ledger import INSTANCES, ledger, papers
 from draftproof.experiments.claims.verdicts import verdict
 from draftproof.experiments.cli.claims import fields, kept_file, summary
 from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.pages.transcripts import with_table
+from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
 
-PAGE = CLAIMS / "README.md"
-#: The root of the repository, from which the page names files.
-ROOT = CLAIMS.parents[1]
+PAGE = ROOT / "docs" / "results" / "claims.md"
 
 
 def write(given: Namespace) -> int:

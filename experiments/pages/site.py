@@ -1,7 +1,7 @@
 """The site: a hook of mkdocs (`make docs`) that publishes the pages of the repository and generates the reference.
 
 Links in pages are relative paths in the repository, so that they work on other hosts as well. The hook publishes the
-README files under the same paths, copies the files that pages link to, and rewrites the links.
+pages at the root under the same paths, copies the files that pages link to, and rewrites the links.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,6 +20,7 @@ from typer.cli import get_docs_for_click
 import draftproof
 from draftproof.experiments.cli import program
 from draftproof.experiments.cli.listing import catalogue_fields
+from draftproof.experiments.pages import verifiers
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -27,33 +29,27 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-#: The folders whose pages are published, and the single ones.
-FOLDERS, SINGLE = (
-    ("simulator", "verifiers", "lp_analysis", "experiments"),
-    ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-)
+#: The pages outside of the folder of docs.
+SINGLE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 #: The target of a link or of a picture, without its anchor; not web addresses and anchors of the same page.
 LINK = re.compile(r"(\]\(|src=\")(?!\w+:)([^)#\"\s]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the README files, the files that pages link to, and the generated pages."""
+    """Add the pages at the root, the files that pages link to, and the generated pages."""
     from mkdocs.structure.files import File
     from nbconvert import MarkdownExporter
 
-    pages = [*(ROOT / name for name in SINGLE), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
+    pages = [ROOT / name for name in SINGLE]
     linked = (file for page in [*pages, *DOCS.rglob("*.md")] for file in linked_files(page))
     for path in sorted({*pages, *(file for file in linked if DOCS not in file.parents)}):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     exporter: Any = MarkdownExporter  # without types
-    generated = {
-        "tutorial.md": exporter().from_filename(str(DOCS / "tutorial.ipynb"))[0],
-        "reference/commands.md": commands_page(),
-        "reference/python.md": python_page(),
-        "reference/schemes.md": schemes_page(),
-    }
-    for name, content in generated.items():
-        files.append(File.generated(config, name, content=content))
+    files.append(
+        File.generated(config, "tutorial.md", content=exporter().from_filename(str(DOCS / "tutorial.ipynb"))[0])
+    )
+    for name, content in GENERATED.items():
+        files.append(File.generated(config, name, content=content()))
     return files
 
 
@@ -168,3 +164,14 @@ def schemes_page() -> str:
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+#: The pages of the reference that are made with the site, by their path in it.
+GENERATED: Mapping[str, Callable[[], str]] = MappingProxyType(
+    {
+        "reference/commands.md": commands_page,
+        "reference/python.md": python_page,
+        "reference/schemes.md": schemes_page,
+        "reference/verifiers.md": verifiers.reference,
+    }
+)

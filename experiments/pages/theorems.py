@@ -23,7 +23,7 @@ from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import remark
 
-PAGE = ROOT / "simulator" / "theorems" / "README.md"
+PAGE = ROOT / "docs" / "theory" / "theorems.md"
 LIST = Path(__file__).with_name("theorems.toml")
 #: Verdicts by exit code of `prove`, and of theorems that have no row.
 VERDICTS, WAITING = {0: "proved", 1: "refuted", 3: "open"}, "waiting"

@@ -1,4 +1,4 @@
-"""What commands print, in READMEs and pages of docs: every `console` block is filled with it."""
+"""What commands print, on the first page and the pages of docs: every `console` block is filled with it."""
 
 import re
 import shlex
@@ -14,7 +14,6 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 #: The pages whose examples are run and whose outputs of commands are compared.
 PAGES = (
     README,
-    *(README.parent / f"{room}/README.md" for room in ("experiments/.", "experiments/models", "simulator/.")),
     *sorted((README.parent / "docs").rglob("*.md")),
 )
 TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -1,31 +1,72 @@
-"""The page of verifiers: cards, docstrings, what is proved on the conformance instances, and which brings more."""
+"""The pages of verifiers: the reference from cards and docstrings, and the table of which brings more."""
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from inspect import cleandoc
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from draftproof import verifiers
-from draftproof.experiments.cli.listing import cards_markdown
+from draftproof.experiments.cli.listing import cards
+from draftproof.experiments.pages.transcripts import with_table
+from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
-from draftproof.simulator.drafts import SCHEMES, lossless_for
+from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import estimate_size
-from draftproof.simulator.protocol import Card, DraftScheme, Verifier
+from draftproof.simulator.protocol import Card, DraftScheme
 from draftproof.simulator.verdicts.cases import CASES, case_instances
-from draftproof.simulator.verdicts.compatibility import Cell, compatibility
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
+#: The page with the table of which verifier brings more.
+PAGE = ROOT / "docs" / "results" / "order.md"
 #: Random instances for every case, in addition to the corner cases.
 COUNT = 8
+
+
+def reference() -> str:
+    """The reference page in Markdown: a table of all cards, then a section for each verifier."""
+    return "\n\n".join(
+        [
+            "# Verifiers",
+            "Every verifier, from its card and its docstring. Negative controls have one known bug each, which every "
+            "check must refute; those that are declared lossy change the target's distribution on purpose. *Never "
+            "below*: verifiers whose block efficiency it provably attains on every instance.",
+            table(cards()),
+            *map(section, verifiers.REGISTRY),
+        ]
+    )
+
+
+def table(of: Iterable[Card]) -> str:
+    """A line for each card."""
+    head = ["verifier", "what it is", "status", "reads", "uses", "never below"]
+    lines = [head, ["---"] * len(head)]
+    for card in of:
+        reads, paths = "p, q" if card.reads_draft else "p", "first path" if card.single_path else "all paths"
+        below = ", ".join(f"`{name}`" for name in card.dominates)
+        lines.append([f"[`{card.name}`](#{card.name.lower()})", card.title, card.status, reads, paths, below])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def section(name: str) -> str:
+    """The section about one verifier."""
+    entry: Any = verifiers.REGISTRY[name]
+    card: Card = entry.card
+    module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
+    schemes = ", ".join(f"`{scheme}`" for scheme in lossless_for(card))
+    facts = [
+        f"**{card.title}**; {card.status}.",
+        f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
+        f"Lossless on: {schemes}." if schemes else "",
+        f"Departs from the paper: {card.departs}" if card.departs else "",
+        *(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
+    ]
+    lines = "\n".join(f"- {fact}" for fact in facts if fact)
+    return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
 
 
 @cache
@@ -56,56 +97,6 @@ def lossless_on_delayed() -> list[str]:
     return [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 
 
-def page() -> str:
-    """The whole page in Markdown."""
-    names = lossless_on_delayed()
-    below = shortfalls(names)
-    parts = [
-        "# The verifiers",
-        "Made by `python -m draftproof.experiments.pages verifiers` from the cards, the docstrings and "
-        "the conformance instances. "
-        "Another verifier is a file here, one algorithm a file, named in `verifiers/__init__.py`; "
-        "after that command help, tables, this page and tests follow from its card.",
-        "*Lossless for* names draft schemes, ways to draw a tree; `draftproof list` explains each. *Dominates*: it "
-        "never falls below their block efficiency, provably. Negative controls have one known bug each, which every "
-        "check must refute.",
-        f"<!-- verifiers: generated -->\n{cards_markdown()}<!-- verifiers: end -->",
-        "Below, *proved on n*: deviation exactly 0 in rational arithmetic on n instances.",
-        relations(names, below),
-    ]
-    return "\n\n".join([*parts, *map(section, verifiers.REGISTRY)]) + "\n"
-
-
-def section(name: str) -> str:
-    """The section about one verifier."""
-    entry = verifiers.REGISTRY[name]
-    if name not in verifiers.STANDALONE:
-        return _section(entry, ["Made for one instance: nothing is computed about it here."])
-    verifier = verifiers.make(name)
-    return _section(entry, _computed(verifier, [compatibility(verifier, scheme, COUNT) for scheme in SCHEMES]))
-
-
-def _section(entry: Any, computed: Sequence[str]) -> str:
-    """The section of an entry of the registry, with the facts computed about it."""
-    card: Card = entry.card
-    module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
-    facts = [
-        f"**{card.title}**; {card.status}.",
-        f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
-        f"Reads {'p and q' if card.reads_draft else 'p only'}; "
-        f"uses {'the first path' if card.single_path else 'all paths'}.",
-        f"Departs from the paper: {card.departs}" if card.departs else "",
-        "; ".join(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
-        *computed,
-    ]
-    lines = "\n".join(f"- {fact}" for fact in facts if fact)
-    return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
-
-
-def _computed(verifier: Verifier, cells: Sequence[Cell]) -> list[str]:
-    return ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + ".", _cost(verifier)]
-
-
 def relations(names: Sequence[str], below: Mapping[tuple[str, str], float]) -> str:
     """The matrix of all pairs."""
     head = f"| | {' | '.join(str(number) for number in range(1, len(names) + 1))} |"
@@ -113,15 +104,7 @@ def relations(names: Sequence[str], below: Mapping[tuple[str, str], float]) -> s
         f"| {number} `{a}` | {' | '.join(_relation(a, b, below) for b in names)} |"
         for number, a in enumerate(names, start=1)
     ]
-    return "\n\n".join(
-        [
-            "## Which brings more",
-            f"Exact block efficiencies on the {len(_instances())} conformance instances of delayed trees, row against "
-            "column: `=` equal on all of them; `≥` never below; **`≥`** proved in general; a number is the largest "
-            "shortfall.",
-            "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]),
-        ]
-    )
+    return "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]) + "\n"
 
 
 def _relation(a: str, b: str, below: Mapping[tuple[str, str], float]) -> str:
@@ -134,27 +117,9 @@ def _relation(a: str, b: str, below: Mapping[tuple[str, str], float]) -> str:
     return "**≥**" if b in verifiers.REGISTRY[a].card.dominates else "≥"
 
 
-def _cell(cell: Cell) -> str:
-    other = {"refuted": "witness", "undefined": "not defined"}
-    what = other.get(cell.status, f"proved on {cell.instances}")
-    return f"`{cell.scheme}` {what}"
-
-
-def _cost(verifier: Verifier) -> str:
-    """The number of ways a run can go, exact, on one instance: of delayed trees, else of its first scheme."""
-    declared = lossless_for(verifier.card)
-    case = CASES["delayed" if verifier.card.control or not declared or "delayed" in declared else declared[0]][1]
-    instance = next(case_instances(case, 1))
-    size = estimate_size(verifier, instance.target, instance.draft, case[1], np.random.default_rng(0), samples=64)
-    limit = verifier.card.max_vocab
-    vocabulary = f"; one call with four drafts takes under a second up to V = {limit}" if limit else ""
-    return f"Cost: about {size.runs_per_tree:.1f} runs a draft tree at V = 3 on {case[1]}{vocabulary}."
-
-
-PAGE = Path(__file__).resolve().parents[2] / "verifiers" / "README.md"
-
-
 def write(_: Namespace) -> int:
-    """Write the page; returns 0."""
-    write_whole(PAGE, page())
+    """Fill in the table of which brings more; returns 0."""
+    names = lossless_on_delayed()
+    filled = with_table(PAGE.read_text(encoding="utf-8"), "order", relations(names, shortfalls(names)))
+    write_whole(PAGE, filled)
     return 0

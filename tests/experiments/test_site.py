@@ -90,10 +90,10 @@ class Page:
     [
         ("README.md", "docs/concept.md", "concept.md"),
         ("README.md", "docs/tutorial.ipynb", "tutorial.md"),
-        ("README.md", "experiments/README.md#commands", "experiments/README.md#commands"),
-        ("howto/prove.md", "../../simulator/theorems/README.md", "../simulator/theorems/README.md"),
+        ("README.md", "docs/theory/bounds.md#certificates", "theory/bounds.md#certificates"),
+        ("howto/prove.md", "../../verifiers/naive.py", "../verifiers/naive.py"),
         ("howto/prove.md", "audit.md", "audit.md"),
-        ("experiments/README.md", "../README.md", "../README.md"),
+        ("concept.md", "../README.md", "README.md"),
         ("tutorial.md", "howto/prove.md", "howto/prove.md"),
         ("concept.md", "#when", "#when"),
         ("concept.md", "https://example.org/README.md", "https://example.org/README.md"),

@@ -4,7 +4,6 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from draftproof import lp_analysis
 from draftproof.lp_analysis import optimum
 from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import efficiency, reach
@@ -22,7 +21,9 @@ FIRST, SECOND = (2, 3, 0, 1), (3, 2, 0, 1)
 
 def stated() -> dict[str, Fraction]:
     page = (
-        (Path(lp_analysis.__file__).parent / "README.md").read_text(encoding="utf-8").partition("## Worked example")[2]
+        (Path(__file__).parents[2] / "docs" / "theory" / "bounds.md")
+        .read_text(encoding="utf-8")
+        .partition("## Worked example")[2]
     )
     return {row[0].split()[0]: Fraction(row[1]) for row in re.findall(r"^\| (.+?) \| ([\d/]+) \|$", page, re.MULTILINE)}
 

@@ -14,7 +14,7 @@ At the root `w = u = 1` and `b = eps`. With `p`, `q` at a node:
 
 Where `w = u` and `b = 0` this is `block`. The output has mass `q(c) (w - u)` in excess of the target's at `c`, so its
 bias is the mean over drafts of what is spent on the path, at most `eps` on every instance; and no node is reached less
-often than by `block`. Proofs: `lp_analysis/README.md`, "What a bias buys".
+often than by `block`. Proofs: `docs/theory/bounds.md`, "What a bias buys".
 """
 
 from __future__ import annotations

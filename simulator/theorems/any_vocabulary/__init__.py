@@ -1,1 +1,1 @@
-"""Theorems for every vocabulary size: rows of named tokens and of classes of tokens. See README.md beside this file."""
+"""Theorems for every vocabulary size: rows of named tokens and of classes of tokens. See `docs/theory`."""

@@ -40,7 +40,7 @@ def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(d
     witness = ran.witness
     assert witness["vocab_size"] == 2
     assert witness["shrunk"] is True
-    assert witness["file"] in (Path(__file__).parents[3] / "experiments/README.md").read_text(encoding="utf-8")
+    assert witness["file"] in (Path(__file__).parents[3] / "docs/reference/printed.md").read_text(encoding="utf-8")
     again = draftproof("check", "traversal_insertion_order", "--world", witness["file"], "--json")
     assert (again.code, again.row["max_deviation"]) == (1, witness["deviation"])
 
