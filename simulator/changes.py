@@ -62,7 +62,7 @@ _FUNCTIONS = ("function", "function_or_method", "ufunc", "_ArrayFunctionDispatch
 _CACHE = type(lru_cache(len))
 _BOUND = (MethodType, BuiltinFunctionType, type("".__str__))
 #: What code that draws without a state, or reads a clock, names.
-_CHANCE = frozenset(("random", "secrets", "uuid", "time", "datetime", "numpy.random", "_random"))
+_CHANCE = frozenset(("random", "secrets", "uuid", "time", "datetime", "numpy.random", "_random", "sqlite3"))
 _OUTSIDE = frozenset(("urandom", "getrandom"))
 #: Functions written in C that are such sources, by module.
 _CALLS: dict[str, frozenset[str]] = {
@@ -73,8 +73,11 @@ _CALLS: dict[str, frozenset[str]] = {
     ),
     "datetime": frozenset(("now", "today", "utcnow")),
     "_uuid": frozenset(("generate_time_safe", "UuidCreate")),
+    "sqlite3": frozenset(("execute", "executemany", "executescript")),
     **dict.fromkeys(("posix", "nt"), _OUTSIDE),
 }
+#: How often a cache was asked; what it holds is no state.
+_ASKED = "cache_info"
 _ANEW = "compute it anew in each run, or leave it out"
 _SEED = Random.seed.__code__
 #: Packages whose functions draw from no global generator unless they are named for it.
@@ -222,6 +225,7 @@ class Snapshot:
     def _globals(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
         """The globals that a function names, attributes of modules among them; what cannot change is left out."""
         names, scope, seen = _names(function.__code__), function.__globals__, set()
+        self.chance = self.chance or _ASKED in names
         found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
         while found:
             name, thing = found.popleft()
@@ -410,7 +414,7 @@ def _home(function: Any) -> str:
 
 def _is_call(function: Any) -> bool:
     """Whether a function written in C is a source without a state."""
-    return function.__name__ in _CALLS.get(_home(function), ())
+    return function.__name__ == _ASKED or function.__name__ in _CALLS.get(_home(function), ())
 
 
 @contextmanager
@@ -567,14 +571,15 @@ class Watch:
             return
         name = "random.seed" if seeded else f"{_home(argument).replace('posix', 'os')}.{argument.__name__}"
         clock = name.startswith(("time.", "datetime."))
+        read = "a clock" if clock else "state" if name.endswith(_ASKED) or name.startswith("sqlite3.") else ""
         place: FrameType | None = frame
         while place is not None and not self._is_own(place):
             place = None if clock else place.f_back  # what libraries do with a clock, such as to log, decides nothing
         if place is not None:
             line = f"{Path(place.f_code.co_filename).name} line {place.f_lineno}"
             self._drawn = (
-                f"{self._method} reads a clock, {name}() at {line}: {self._way_out}"
-                if clock
+                f"{self._method} reads {read}, {name}() at {line}: {self._way_out}"
+                if read
                 else self._beside(f", by {name}() at {line}")
             )
 

@@ -27,14 +27,17 @@ class Unsent(NamedTuple):
 
 
 _NOTHING = Unsent("nothing")
+_BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
 
 def unsent(value: Any) -> Unsent | None:
-    """What is sent in place of a value that cannot be pickled by itself; None for others."""
+    """What is sent in place of a value that cannot be pickled by itself, or of a method of one; None for others."""
     if type(value).__module__ == "itertools":  # picklable with a warning until Python 3.14, then not at all
         return Unsent(type(value).__name__)
     if type(value) in cloudpickle.Pickler.dispatch_table:
         return None
+    if isinstance(value, _BOUND) and not isinstance(value.__self__, (type, types.ModuleType, type(None))):
+        return unsent(value.__self__)
     try:
         reduced = value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
         if isinstance(reduced, str):  # a name
@@ -45,14 +48,22 @@ def unsent(value: Any) -> Unsent | None:
 
 
 def held(module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """The values of a module, and of its functions and classes, that have one of these names."""
+    """The values of a module, and of its functions and classes, that have one of these names.
+
+    Of functions also their defaults and closures.
+    """
     for name, value in list(vars(module).items()):
         kind = type(value)
-        if "__" not in name and name in names and not issubclass(kind, types.ModuleType):
-            yield name, value
+        found = [(name, value)] if "__" not in name and name in names and not issubclass(kind, types.ModuleType) else []
         if issubclass(kind, (type, types.FunctionType)) and value.__module__ == module.__name__:
             inside = [(key, part) for key, part in list(vars(value).items()) if "__" not in key and key in names]
-            yield from [(f"{name}.{key}", part) for key, part in inside]
+            found += [(f"{name}.{key}", part) for key, part in inside]
+        for full, part in found:
+            yield full, part
+            function = getattr(part, "__func__", part)
+            if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
+                yield f"{full}.__defaults__", (function.__defaults__, function.__kwdefaults__)
+                yield f"{full}.__closure__", [cell.cell_contents for cell in function.__closure__ or ()]
 
 
 class _Told(Snapshot):

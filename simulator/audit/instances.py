@@ -1,7 +1,7 @@
 """The default instances of an audit: small ones, on which typical bugs show.
 
 Rows are multiples of 1/997: neither short floats nor a few decimals hold them, so rows that a function rounds show. All
-but the context-free ones have rows of their own after every context.
+but the context-free ones have rows of their own after every context. One has entries of 1e-4, which some functions cut.
 """
 
 from collections import deque
@@ -57,6 +57,7 @@ TITLES = {
     "many_tokens": "seven tokens with positive entries, since the function sorts rows or cuts them",
     "no_drafts": "a request has no draft",
     "no_drafts_first": "the first request of a batch has no draft",
+    "small": "probabilities of 1e-4 beside large ones",
 }
 #: Cases whose rows are of the family of that name; those of others are of `dirichlet`.
 _FAMILIES = ("zeros", "equal", "disjoint")
@@ -84,6 +85,8 @@ def default_cases(
     )
     flat = _shaped(main, 2, 1) if interface.multi_path else main
     shapes["three_tokens"] = (3, main if scheme is not None or flat is None else flat)
+    small = _shaped(main, 2 if interface.multi_path else 1, 1) or (main if interface.drafts else None)
+    shapes |= {"small": (3, small)} if small is not None else {}
     if not interface.drafts:
         shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
         shapes |= _without_drafts(main, interface.without_drafts, batch)
@@ -168,12 +171,14 @@ _TELLING = {"context": 45, "context_free": 10, "deep": 58}
 
 def _instance(name: str, size: int, scheme: DraftScheme) -> Instance:
     """The rows of a case, always the same ones."""
+    if name == "small":
+        return _rotating(scheme.depth, lambda n: (11, 29_999, 69_981), (40_009, 7, 59_975))
     return remade(_in_units(name, size, scheme), lambda tables: [rationalise(table, DENOMINATOR) for table in tables])
 
 
 def _in_units(name: str, size: int, scheme: DraftScheme) -> Instance:
     if name == "three_tokens":
-        return _rotating(scheme.depth)
+        return _rotating(scheme.depth, lambda n: (3 + n % 2, 8 - n % 4, 5 - n % 2 + n % 4), (10, 4, 2))
     if name == "masked":
         return _with_masks(size, scheme.depth)
     if name == "many_tokens":
@@ -186,18 +191,19 @@ def _in_units(name: str, size: int, scheme: DraftScheme) -> Instance:
     return context_free(made) if name == "context_free" else Instance(made.target, made.draft)
 
 
-def _rotating(depth: int) -> Instance:
-    """Three tokens; after every context another one is drafted too often, and its residual has two tokens."""
+def _rotating(depth: int, of_target: Callable[[int], Sequence[int]], of_draft: Sequence[int]) -> Instance:
+    """Three tokens; after every context another one is drafted too often, and its residual has two tokens.
+
+    of_target: the weights of p after context `n`; of_draft: those of q, of the same sum.
+    """
     target, draft = [], []
     for length in range(depth + 1):
-        rows = [
-            [deque(row) for row in ((3 + n % 2, 8 - n % 4, 5 - n % 2 + n % 4), (10, 4, 2))] for n in range(3**length)
-        ]
+        rows = [[deque(row) for row in (of_target(n), of_draft)] for n in range(3**length)]
         for n, pair in enumerate(rows):
             for row in pair:
                 row.rotate(n + length)
-        target.append(RATIONAL.vector([list(p) for p, _ in rows]) / UNITS)
-        draft.append(RATIONAL.vector([list(q) for _, q in rows]) / UNITS)
+        target.append(RATIONAL.vector([list(p) for p, _ in rows]) / sum(of_draft))
+        draft.append(RATIONAL.vector([list(q) for _, q in rows]) / sum(of_draft))
     return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"))
 
 

@@ -122,6 +122,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
         elif self._lenient and type(obj) not in self.dispatch_table and (kept := unsent(obj)) is not None:
             return Unsent, (kept.kind,)
         reduced = super().reducer_override(obj)
+        if reduced is NotImplemented and _passes_on(obj):
+            return *(*obj.__reduce_ex__(pickle.DEFAULT_PROTOCOL), None, None)[:5], _with_attributes
         return _with_names_of_module(obj, reduced) if type(reduced) is tuple else reduced
 
 
@@ -241,8 +243,17 @@ def _bare_torch(kind: Any, device: str, state: Any) -> Any:
     return made
 
 
-def _with_attributes(value: Any, own: dict[str, Any]) -> None:
-    vars(value).update(own)
+def _passes_on(value: Any) -> bool:
+    """Whether a class asks something else for attributes, which it cannot do before it has its own."""
+    kind: Any = type(value)
+    own = isinstance(getattr(kind, "__getattr__", None), types.FunctionType) and not hasattr(kind, "__setstate__")
+    return own and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+
+
+def _with_attributes(value: Any, own: Any) -> None:
+    held, slots = own if isinstance(own, tuple) else (own, {})
+    for name, part in {**(held or {}), **slots}.items():
+        object.__setattr__(value, name, part)
 
 
 def _hooked(code: types.CodeType) -> types.CodeType:

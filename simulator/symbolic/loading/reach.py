@@ -119,12 +119,12 @@ def sorts(functions: tuple[Any, ...]) -> bool:
 
 
 def read(functions: tuple[Any, ...]) -> tuple[set[str], set[str]]:
-    """The names that the functions, and the user code that they name, read; and the files where these may stand."""
+    """The names that the functions, and the user code that they name, have and read, and the files of these."""
     values = [place.get() for place in slots(functions, code=True)]
     codes = [value for value in values if type(value) is types.CodeType]
     modules = [vars(value).get("__file__") for value in values if issubclass(type(value), types.ModuleType)]
     files = {file for file in (*modules, *(code.co_filename for code in codes)) if isinstance(file, str)}
-    return {name for code in codes for name in _names(code)}, files
+    return {name for code in codes for name in (code.co_name, *_names(code))}, files
 
 
 def _parts(owner: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import numbers
 import os
 import random as _random
@@ -13,7 +14,6 @@ import threading
 import time
 import timeit
 import uuid
-from functools import update_wrapper
 from typing import Any
 
 from draftproof.simulator.changes import written
@@ -36,7 +36,7 @@ def _read(what: str, like: Any) -> Any:
         def function(*arguments: Any, **options: Any) -> Any:
             return Nondeterministic(what, like) if _asked() else original(*arguments, **options)
 
-        return update_wrapper(function, original)
+        return functools.update_wrapper(function, original)
 
     return recorded
 
@@ -65,7 +65,7 @@ def _addressed(original: Any) -> Any:
     def function(value: Any) -> Any:
         return Nondeterministic("an address (id)", int, original(value)) if _asked() else original(value)
 
-    return update_wrapper(function, original)
+    return functools.update_wrapper(function, original)
 
 
 def _hashed(original: Any) -> Any:
@@ -75,7 +75,7 @@ def _hashed(original: Any) -> Any:
             return number
         return Nondeterministic("a hash", int) if _asked() and not _is_steady(value) else number
 
-    return update_wrapper(function, original)
+    return functools.update_wrapper(function, original)
 
 
 def _is_steady(value: Any) -> bool:
@@ -89,7 +89,7 @@ def _refused(name: str, original: Any) -> Any:
             raise refusal(f"{name} cannot be enumerated")
         return original(*arguments, **options)
 
-    return update_wrapper(function, original)
+    return functools.update_wrapper(function, original)
 
 
 def _of_environment(original: Any) -> Any:
@@ -137,20 +137,27 @@ def _is_a_file(path: Any) -> bool:
 sys.addaudithook(_watch)
 
 
-class _OfC:
-    """A stub for a library or function of C that was loaded before the call."""
+class _Outside:
+    """A stub for what was opened before the call, and is not in memory of Python: what it is, in words."""
+
+    def __init__(self, what: str) -> None:
+        self._draftproof_what = what
 
     def __getattr__(self, name: str) -> Any:
-        raise refusal("a library of C (ctypes) cannot be followed")
+        raise refusal(f"{self._draftproof_what} cannot be followed")
 
     def __call__(self, *arguments: Any) -> Any:
-        raise refusal("a function of C (ctypes) cannot be followed")
+        raise refusal(f"{self._draftproof_what} cannot be followed")
 
 
 def stub_of(value: Any) -> Any:
-    """A stub that refuses, for a library or function of ctypes; None for anything else."""
-    ctypes = sys.modules.get("ctypes")
-    return _OfC() if ctypes is not None and isinstance(value, (ctypes.CDLL, ctypes._CFuncPtr)) else None
+    """A stub that refuses, for a library or function of ctypes and for a database; None for anything else."""
+    ctypes, sqlite = sys.modules.get("ctypes"), sys.modules.get("sqlite3")
+    if ctypes is not None and isinstance(value, (ctypes.CDLL, ctypes._CFuncPtr)):
+        return _Outside("a library or function of C (ctypes)")
+    if sqlite is not None and isinstance(value, (sqlite.Connection, sqlite.Cursor)):
+        return _Outside("a database (sqlite3)")
+    return None
 
 
 def _started(original: Any) -> Any:
@@ -161,6 +168,17 @@ def _started(original: Any) -> Any:
         original(self)
 
     return start
+
+
+def _cache(original: Any) -> Any:
+    """What makes a cache of `lru_cache`; how often that is asked is state, what it holds is none."""
+
+    def make(*arguments: Any) -> Any:
+        made = original(*arguments)
+        made.cache_info = _refused("how often a cache was asked (cache_info)", made.cache_info)
+        return made
+
+    return make
 
 
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
@@ -186,6 +204,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (type(os.environ), "__getitem__", _of_environment(type(os.environ).__getitem__)),
         (os, "urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
         (_random, "_urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
+        (functools, "_lru_cache_wrapper", _cache(vars(functools)["_lru_cache_wrapper"])),
         (threading.Thread, "start", _started(threading.Thread.start)),
     ]
     if hasattr(os, "getrandom"):

@@ -72,7 +72,17 @@ class Told:
         return 1 - self.source.random()
 
 
-HALVED, FLIPS, CHOOSY, TOLD = Halved(), Flips(), Choosy(), Told()
+class Passing:
+    """It has what its source has."""
+
+    def __init__(self):
+        self.source = random.Random()
+
+    def __getattr__(self, name):
+        return getattr(self.source, name)
+
+
+HALVED, FLIPS, CHOOSY, TOLD, PASSING = Halved(), Flips(), Choosy(), Told(), Passing()
 SQUARED, HELPED, OLD = Squared(np.random.PCG64()), Helped(np.random.PCG64()), OldHalved()
 STUBBED = random.Random()
 STUBBED.random = lambda: 0.25
@@ -130,6 +140,10 @@ def stubbed(tokens, q, p):
 
 def told(tokens, q, p):
     return corrected(tokens, q, p, TOLD.random, weighted(random))
+
+
+def passing(tokens, q, p):
+    return corrected(tokens, q, p, PASSING.random, weighted(PASSING))
 
 
 def squared(tokens, q, p):

@@ -169,6 +169,41 @@ def test_values_of_every_kind_are_compared_and_arrays_are_judged_as_they_are_her
     del sys.modules["holding_of_a_test"]
 
 
+DEFAULTS = """
+import functools
+
+def scaled(arguments, scale=1, *, more=1):
+    tokens, q, p = arguments
+    return verify(tokens, q, [[x * scale * more for x in row] for row in p])
+
+def with_scale(function):
+    scale = [1]
+    return functools.wraps(function)(lambda *arguments: function(arguments, scale[0]))
+
+@with_scale
+def closed(arguments, scale):
+    return scaled(arguments, scale)
+
+def reading(*arguments):
+    return scaled(arguments)
+"""
+
+
+@pytest.mark.parametrize("change", [
+    lambda theirs: setattr(theirs.scaled, "__defaults__", (2,)),
+    lambda theirs: theirs.scaled.__kwdefaults__.update(more=2),
+    lambda theirs: theirs.closed.__closure__[1].cell_contents.__setitem__(0, 2),
+])  # fmt: skip
+def test_defaults_and_closures_are_compared(change, tmp_path, monkeypatch):
+    (tmp_path / "defaults_of_a_test.py").write_text(VERIFIER + DEFAULTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    theirs = importlib.import_module("defaults_of_a_test")
+    change(theirs)
+    with pytest.raises(InvalidVerifier, match=r"(scaled|closed)\.__.* of defaults_of_a_test is not in this process as in"):
+        word(theirs.closed)
+    del sys.modules["defaults_of_a_test"]
+
+
 def test_a_stub_of_this_process_in_place_of_a_library_function_is_judged_with_it(theirs, monkeypatch):
     monkeypatch.setattr(random, "random", Mock(return_value=0.25))
     assert word(theirs.verify) == "refuted"
