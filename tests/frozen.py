@@ -59,6 +59,7 @@ GONE = {
     r"^commands / audit a tree / .*ragged\(lengths=\[2, 1\]\): cases\.lossless": "the scheme is written ragged(2,1)",
     r"^commands / sweep / (rows|missing|kept|exported): ": "how much a run computes is said on stderr",
     r"train-selector / specinfer: (widths|outputs): ": "the weights of the file have these shapes",
+    r" / prove.*: processes: ": "a result does not say how many processes there were",
     r"^commands / prove wrong / .*: 0 before, nothing": "a refutation has no counts of a proof",
     r"^commands / policies / ": "the command `policies` and its learners were deleted",
     r"compare policies / .*(steady_state|tokens_per_time|speedup|best: )": "policies are valued at roots alone",

@@ -9,19 +9,21 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from draftproof.experiments.runtime import GRACE, end_with
 from draftproof.experiments.shared.code import add_used, own_digest, with_used_files
-from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.progress import Tick, remark, without_bars
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 
 T = TypeVar("T")
+#: Seconds of work from which on it pays to start processes.
+PARALLEL_FROM_SECONDS = 3.0
 #: Calls that are underway for each thread of a cluster: enough that none waits for this process.
 CALLS_A_THREAD = 3
 #: Seconds within which a scheduler answers, and between two looks for its workers.
@@ -53,6 +55,12 @@ class Machines:
                     "out"
                 ) from None
 
+    def worth_it(self, count: int, seconds: float | None) -> Machines:
+        """As many processes as pay for so many calls that are expected to take so long; a cluster computes all."""
+        if self.dask is not None or (seconds is not None and seconds <= PARALLEL_FROM_SECONDS):
+            return replace(self, jobs=1)
+        return replace(self, jobs=max(1, min(self.jobs, count)))
+
     def results(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
         """`work(*call, *shared)` for every call, in any order.
 
@@ -65,14 +73,59 @@ class Machines:
             return _in_processes(self.jobs, work, calls, shared)
         return (work(*call, *shared) for call in calls)
 
+    def after_a_while(self, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any) -> Iterator[T]:
+        """As `results`, but processes are started only for the calls that are left after some seconds here."""
+        began = time.perf_counter()
+        for done, call in enumerate(calls):
+            left = calls[done:]
+            late = done > 0 and time.perf_counter() - began > PARALLEL_FROM_SECONDS
+            if self.dask is not None or (self.jobs > 1 and late and len(left) > 1):
+                yield from replace(self, jobs=min(self.jobs, len(left))).results(work, left, *shared)
+                return
+            yield work(*call, *shared)
+
     def ordered(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
-        """As `results`, in the order of the calls."""
+        """As `after_a_while`, in the order of the calls."""
         waiting, following = {}, 0
-        for number, result in self.results(_numbered, enumerate(calls), work, *shared):
+        for number, result in self.after_a_while(_numbered, list(enumerate(calls)), work, *shared):
             waiting[number] = result
             while following in waiting:
                 yield waiting.pop(following)
                 following += 1
+
+
+#: This process alone.
+HERE = Machines()
+
+
+class InnerTick:
+    """Advances a bar within a call that this process computes; for calls that others compute it is None."""
+
+    def __init__(self, tick: Tick) -> None:
+        self._tick, self._passed = tick, 0.0
+
+    def __call__(self, steps: float) -> None:
+        self._passed += steps
+        self._tick(steps)
+
+    def reach(self, steps: float) -> None:
+        """Advance the bar to so many steps."""
+        self(steps - self._passed)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(None), ()
+
+
+def refuse_objects(wanted: Mapping[str, bool], given: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` where objects of Python would have to be in other processes, or in a file of rows.
+
+    wanted: whether a parameter asks for that. given: what may be an object, one or several, by parameter.
+    """
+    for key, value in given.items():
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            for name in (name for name, is_wanted in wanted.items() if is_wanted):
+                if each is not None and not isinstance(each, str):
+                    raise InvalidInput(f"{name} is for {key} as text, not for an object of Python; leave it out")
 
 
 def _numbered(number: int, call: Sequence[Any], work: Callable[..., T], *shared: Any) -> tuple[int, T]:
@@ -121,6 +174,7 @@ def _begin(parent: int, sent: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(parent)
     sys.set_int_max_str_digits(0)
+    without_bars()
     _call = pickle.loads(sent)
 
 

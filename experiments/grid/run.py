@@ -7,14 +7,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
 T = TypeVar("T")
-#: Seconds of expected work from which on it pays to start processes.
-PARALLEL_FROM_SECONDS = 3.0
-HERE = Machines()
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def run(
             left = [replace(each, seconds=mean) for each in missing if each not in first]
         known = [each.seconds for each in left if each.seconds is not None]
         seconds = sum(known) if len(known) == len(left) else None
-        machines = _worth_it(machines, len(left), seconds)
+        machines = machines.worth_it(len(left), seconds)
         if message is not None:
             time_left = "" if seconds is None else f"{duration(seconds / machines.jobs)} "
             on = f"on {counted(machines.jobs, 'process').replace('processs', 'processes')}"
@@ -75,13 +72,6 @@ def run(
 
 def _no_tick(steps: float) -> None:
     pass
-
-
-def _worth_it(machines: Machines, count: int, seconds: float | None) -> Machines:
-    """As many processes as pay for so many questions that take so long; a cluster computes everything."""
-    if machines.dask is not None or (seconds is not None and seconds <= PARALLEL_FROM_SECONDS):
-        return replace(machines, jobs=1)
-    return replace(machines, jobs=max(1, min(machines.jobs, count)))
 
 
 def _answer(

@@ -28,6 +28,7 @@ __all__ = [
     "output_console",
     "quiet",
     "remark",
+    "without_bars",
 ]
 
 #: Exit code after Ctrl-C.
@@ -64,6 +65,12 @@ def output_console() -> Console:
 
 
 stderr = PlainConsole(stderr=True)
+
+
+def without_bars() -> None:
+    """Print lines in place of bars, also on a terminal: for a process that is one of several."""
+    global stderr  # noqa: PLW0603 - a process decides it once, when it begins
+    stderr = PlainConsole(stderr=True, force_terminal=False)
 
 
 def remark(text: str) -> None:

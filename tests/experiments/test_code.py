@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.grid import run as running
-from draftproof.experiments.grid import store
+from draftproof.experiments.grid import machines, store
 from draftproof.experiments.shared import code
 from draftproof.experiments.shared.code import ROOT, own_digest
 from draftproof.simulator.errors import InvalidInput
@@ -157,7 +156,7 @@ def test_a_module_that_is_imported_while_it_verifies_counts(ran):
 
 @pytest.mark.heavy
 def test_a_module_that_another_process_imports_counts(ran, monkeypatch, tmp_path):
-    monkeypatch.setattr(running, "PARALLEL_FROM_SECONDS", 0)
+    monkeypatch.setattr(machines, "PARALLEL_FROM_SECONDS", 0)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(tmp_path / "src")]))
     Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
     Path("src/late.py").write_text("")

@@ -31,6 +31,7 @@ def bound(
     method: Literal["auto", "levels", "columns"] = "auto",
     certificate: str | None = None,
     plot: str | None = None,
+    jobs: int = 1,
     dask: str | None = None,
 ) -> Result:
     """The best block efficiency of any lossless verifier, with a certificate; with bias, of any verifier at each bias.
@@ -56,6 +57,7 @@ def bound(
         gap: Certified gap to reach.
         seconds: Stop the solver at each root after so many seconds.
         method: How the optimum is found.
+        jobs: Number of processes, started where the bounds at the roots take more than a few seconds.
         dask: Address of a Dask scheduler that computes the bounds at each root, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.bound.curve import curve_result
@@ -63,7 +65,7 @@ def bound(
     from draftproof.experiments.cli.bound.optimum import optimum_result
     from draftproof.experiments.cli.bound.programs import Files, programs_of
     from draftproof.experiments.grid.bounds import Goal
-    from draftproof.experiments.grid.machines import Machines
+    from draftproof.experiments.grid.machines import Machines, refuse_objects
 
     if bias is None and (verifiers or measure != "block"):
         raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
@@ -74,7 +76,8 @@ def bound(
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
     check_measure(measure, certificate, plot, seconds, dask)
-    machines = Machines(1, dask)
+    machines = Machines(jobs, dask)
+    refuse_objects({"dask": dask is not None, "jobs": jobs > 1}, {"world": world, "scheme": scheme})
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
     files = Files(certificate, plot, [verifiers, world, scheme])

@@ -12,9 +12,8 @@ from typing import Any
 from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.bounds import STEPS, Goal, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
-from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.machines import HERE, InnerTick, Machines
 from draftproof.experiments.grid.rows import mixture, versions
-from draftproof.experiments.grid.run import HERE
 from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, named_errors, remark
@@ -161,10 +160,10 @@ def curve(
     found: list[list[FrontierPoint]] = []
     with bar("curve", len(roots) * len(biases) * STEPS) as tick:
         try:
-            calls = [(root, scheme, biases, goal) for root in roots]
-            for points in machines.ordered(traced, calls, None if machines.dask else tick):
+            inner, calls = InnerTick(tick), [(root, scheme, biases, goal) for root in roots]
+            for points in machines.ordered(traced, calls, inner):
                 found.append(points)
-                tick(len(biases) * STEPS if machines.dask else 0)
+                inner.reach(len(found) * len(biases) * STEPS)
         except KeyboardInterrupt as stop:
             if not found and isinstance(stop, FrontierInterrupted):
                 found.append(stop.points)

@@ -16,7 +16,7 @@ from draftproof.experiments.grid.bounds import (
 )
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
-from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.machines import InnerTick, Machines
 from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
@@ -98,10 +98,10 @@ def _solved(programs: Sequence[Programs], goal: Goal, machines: Machines) -> tup
     interrupted = False
     with bar("bounds", STEPS * len(items)) as tick:
         try:
-            calls = [(root, each.scheme) for each, root in items]
-            for bound in machines.ordered(bound_root, calls, goal, None if machines.dask else tick):
+            inner, calls = InnerTick(tick), [(root, each.scheme) for each, root in items]
+            for bound in machines.ordered(bound_root, calls, goal, inner):
                 found.append((items[len(found)][0], bound))
-                tick(STEPS if machines.dask else 0)
+                inner.reach(len(found) * STEPS)
         except BoundInterrupted as stop:
             interrupted = True
             found.append((items[len(found)][0], stop.at_hand))

@@ -48,6 +48,7 @@ def check(
     max_memory: float = 4.0,
     seconds: float | None = None,
     witness: str | None = None,
+    jobs: int = 1,
     dask: str | None = None,
 ) -> Result:
     """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: only by its structure, no proof.
@@ -78,14 +79,15 @@ def check(
         max_memory: Refuse structured work of more GiB.
         seconds: Time of the standard check (20 where it is not given).
         witness: File of a witness; where it is not given, a name made from the content.
+        jobs: Number of processes, started where several checks take more than a few seconds.
         dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.check.conformance import NAME, on_conformance
     from draftproof.experiments.cli.check.standard import on_standard_set
     from draftproof.experiments.cli.check.views import result_of
-    from draftproof.experiments.grid.machines import Machines
+    from draftproof.experiments.grid.machines import Machines, refuse_objects
 
-    machines = Machines(1, dask)
+    machines = Machines(jobs, dask)
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
     check_files([verifiers, world, scheme], {"witness": witness})
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
@@ -102,8 +104,8 @@ def check(
         worlds = find_worlds("strings" if world is None else world, **sampled)
         return strings_result(verifiers, find_schemes(scheme, worlds[0], **lengths), worlds)
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
-    if dask is not None and any(each.user_defined and not each.from_file for each in named):
-        raise InvalidInput("dask is for verifiers as text, not for an object of Python; leave it out")
+    away = {"dask": dask is not None, "jobs": jobs > 1}
+    refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
     if isinstance(text, str) and text.partition(":")[0] == NAME:
         _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
         _refuse_beside(NAME, {"dask": dask})

@@ -17,7 +17,7 @@ from draftproof.experiments.cli.witnesses import (
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
-from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED
+from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, counted, remark
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import moments
 from draftproof.simulator.verdicts.lossless import ASSUMED
@@ -103,11 +103,20 @@ def efficiency(masses: Sequence[Any]) -> dict[str, Any]:
 def result_of(checks: Iterator[Found], witness_file: str | None) -> Result:
     """The result of one check or of several; raises `Interrupted` with it where one is unfinished."""
     found: list[Found] = []
-    for each in checks:
-        found.append(each)
-        if each.status == "unfinished":
-            raise Interrupted(_result(found, witness_file))
-    return _result(found, witness_file)
+    try:
+        for each in checks:
+            found.append(each)
+            if each.status == "unfinished":
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        remark(f"interrupted after {counted(len(found), 'check')}")
+        raise Interrupted(_result(found, witness_file)) from None
+    result = _result(found, witness_file)
+    if found[-1].status == "unfinished":
+        raise Interrupted(result)
+    return result
 
 
 def _result(found: Sequence[Found], witness_file: str | None) -> Result:

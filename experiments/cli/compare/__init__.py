@@ -231,6 +231,7 @@ def _folder(text: str | None) -> str | None:
 def _plan(given: Mapping[str, Any]) -> Plan:
     """Worlds, verifiers, schemes and settings of a comparison; raises `InvalidInput`."""
     from draftproof.experiments.cli.compare.planning import Limits, Place, Plan
+    from draftproof.experiments.grid.machines import refuse_objects
 
     worlds = single_worlds(USUAL if given["world"] is None else given["world"])
     samplings: Sequence[str | None] = _only_texts("sampling", given["sampling"]) or [None]
@@ -270,7 +271,8 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     count = len(worlds) * len(samplings) * len(schemes) * len(plan.verifiers)
     if count > MOST_ROWS:
         raise InvalidInput(f"{count:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
-    _refuse_objects(given)
+    away = {"resume": given["resume"] is not None, "dask": given["dask"] is not None, "jobs": given["jobs"] > 1}
+    refuse_objects(away, {name: given[name] for name in ("verifiers", "world", "scheme")})
     singles = [(each, sampling) for sampling in samplings for each in worlds]
     plan.places = [first, *(place(*single) for single in singles[1:])]
     return plan
@@ -283,16 +285,6 @@ def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:
         and (nodes is None or scheme.nodes <= nodes)
         and (depth is None or scheme.depth <= depth)
     )
-
-
-def _refuse_objects(given: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` where objects of Python would have to be in a store or in other processes."""
-    wanted = {"resume": given["resume"] is not None, "dask": given["dask"] is not None, "jobs": given["jobs"] > 1}
-    for key in ("verifiers", "world", "scheme"):
-        for each in _listed(given[key]):
-            if each is not None and not isinstance(each, str):
-                for name in (name for name, is_wanted in wanted.items() if is_wanted):
-                    raise InvalidInput(f"{name} is for {key} as text, not for an object of Python; leave it out")
 
 
 def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told: Any, steady: bool) -> None:

@@ -1,10 +1,7 @@
 """`draftproof.prove` and `draftproof prove`."""
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
@@ -37,7 +34,7 @@ def prove(
     resume: str | None = None,
     witness: str | None = None,
     max_trees: int = 1_000,
-    jobs: int | None = None,
+    jobs: int = 1,
     dask: str | None = None,
 ) -> Result:
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
@@ -65,8 +62,7 @@ def prove(
         resume: Store of rows: a stored theorem, or step of one, is not proved again.
         witness: File of a refuting instance; where it is not given, a name made from the content.
         max_trees: Refuse shapes with more draft trees; with vocab any only for a witness.
-        jobs: Number of processes; where it is not given one for each core, but a single one in a script of your own
-            and with vocab any.
+        jobs: Number of processes, started where a proof takes more than a few seconds (with vocab any a single one).
         dask: Address of a Dask scheduler that computes the steps of a long proof, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.prove import any_vocabulary, views, work
@@ -76,7 +72,7 @@ def prove(
     from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
     from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
-    machines = Machines(_processes() if jobs is None else jobs, dask)
+    machines = Machines(jobs, dask)
     written = {"certificate": certificate, "resume": resume, "witness": witness}
     check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
@@ -126,13 +122,6 @@ def _size(vocab: int | str | None) -> int | None:
         return int(vocab)
     except ValueError:
         raise InvalidInput(f"vocab {vocab!r} is neither a whole number nor `any`") from None
-
-
-def _processes() -> int:
-    """One for each core; a single one in a script, which every process would run again from its beginning."""
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    of_command = script is None or "draftproof" in Path(script).parts[-2:]
-    return (os.cpu_count() or 1) if of_command else 1
 
 
 def _refuse(what: str, given: Mapping[str, Any]) -> None:

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from draftproof.experiments.cli.prove.request import Request
-from draftproof.experiments.grid.machines import Machines
-from draftproof.experiments.grid.run import HERE
+from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.store import Store
 from draftproof.simulator.theorems.algebra.plain import read_number
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
@@ -25,8 +23,6 @@ from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
 from draftproof.simulator.theorems.proof.points import starting_points
 from draftproof.simulator.theorems.proof.relations import judged
 
-#: Seconds of work after which further processes are started for the steps that are left.
-PARALLEL_FROM_SECONDS = 3.0
 #: The kind of steps that find the cells of draft trees; those of others judge functions of laws.
 TREE = "draft tree"
 
@@ -69,7 +65,7 @@ class StepExecutor:
     """Computes the steps; see `theorem.ProofExecutor`.
 
     machines: for the steps that are left after a while. store: of the results. done: is called after each step.
-    reused: how many results the store had already. processes: the most that were at work.
+    reused: how many results the store had already.
     """
 
     request: Request
@@ -77,7 +73,6 @@ class StepExecutor:
     store: Store = field(default_factory=lambda: Store(None))
     done: Callable[[], None] = lambda: None
     reused: int = 0
-    processes: int = 1
 
     def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         """The cells of every draft tree, with what it adds to the law on each."""
@@ -96,23 +91,12 @@ class StepExecutor:
             self.done()
             yield number, self.store[names[number]]["result"]
         missing = [number for number in range(len(tasks)) if names[number] not in self.store]
-        for number, result in self._computed(kind, laws, [(number, tasks[number]) for number in missing]):
+        worker = Worker(self.request, kind, laws)
+        for number, result in self.machines.after_a_while(_work, [(each, tasks[each]) for each in missing], worker):
             row = {"kind": "step", "strong_id": names[number], "step": name.partition(" of ")[0], "result": result}
             self.store.add(row)
             self.done()
             yield number, result
-
-    def _computed(self, kind: str, laws: Sequence[Law], calls: Sequence[tuple[int, Any]]) -> Iterator[Step]:
-        """Results in this process, and after a while those of the steps that are left on all machines."""
-        worker, began = Worker(self.request, kind, laws), time.perf_counter()
-        for done, (number, task) in enumerate(calls):
-            left = calls[done:]
-            several = self.machines.jobs > 1 or self.machines.dask is not None
-            if several and done and len(left) > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
-                self.processes = min(self.machines.jobs, len(left))
-                yield from replace(self.machines, jobs=self.processes).results(_work, left, worker)
-                return
-            yield number, worker.result(task)
 
 
 def _digest(laws: Any) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.steps import StepExecutor
-from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.rows import versions
-from draftproof.experiments.grid.run import HERE
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
@@ -60,7 +59,6 @@ class Report:
     proof: Proof
     trees: int
     seconds: float
-    processes: int = 1
     formulas: Sequence[FormulaCell] = ()
 
     @property
@@ -88,7 +86,6 @@ class Related:
     other: NamedVerifier
     relation: Relation
     seconds: float
-    processes: int = 1
 
     @property
     def verdict(self) -> str:
@@ -121,7 +118,6 @@ def _json_of(answer: Report | Related, shape: Shape) -> dict[str, Any]:
         "zeros": shape.zeros,
         "verdict": answer.verdict,
         "seconds": round(answer.seconds, 3),
-        "processes": answer.processes,
         "versions": versions(),
     }
 
@@ -158,7 +154,7 @@ def run_proof(
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         _write_certificate(certificate, certificate_of(proof, request.theorem_fields))
-    return Report(request, proof, trees, time.perf_counter() - start, executor.processes, cells)
+    return Report(request, proof, trees, time.perf_counter() - start, cells)
 
 
 def relate_two(
@@ -183,8 +179,7 @@ def relate_two(
     if certificate is not None and relation.proved:
         about = {**request.theorem_fields, "relation": kind, "other": other.identity}
         _write_certificate(certificate, relation_certificate(relation, explorer.oracle, about))
-    processes = max(first.processes, second.processes)
-    return Related(request, other, relation, time.perf_counter() - start, processes)
+    return Related(request, other, relation, time.perf_counter() - start)
 
 
 def _write_certificate(path: str, fields: dict[str, Any]) -> None:

@@ -8,8 +8,8 @@ from shlex import quote
 from typing import Any
 
 from draftproof.experiments.grid import run as grid
-from draftproof.experiments.grid.machines import Machines
-from draftproof.experiments.grid.run import HERE, Question
+from draftproof.experiments.grid.machines import HERE, Machines
+from draftproof.experiments.grid.run import Question
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier

@@ -129,7 +129,7 @@ def test_a_context_that_reads_as_a_number_of_roots_has_rows_of_its_own(draftproo
 
 @pytest.mark.heavy
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
     given = ("compare", "naive", "ensemble:w=1/2", "--world", SMALL, "--arithmetic", "rational", "--json")
     alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
     for row in (*alone, *together):

@@ -71,7 +71,7 @@ def test_check_lists_its_instances_once(run, monkeypatch):
 @pytest.mark.heavy
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
-    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
     own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json")
     ours = run("compare specinfer naive --K 3 --L2 1 --arithmetic rational --no-optimum --json")
     assert own.code == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import draftproof as dp
-from draftproof.experiments.cli.prove import steps
 from draftproof.simulator.theorems.algebra import oracle
 from draftproof.simulator.theorems.proof.theorem import COMPARED
 
@@ -53,7 +52,7 @@ class OfAnotherName:
 
 
 def test_an_object_never_passes_for_the_verifier_that_its_card_names(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
     assert dp.prove(OfAnotherName(), K=1, vocab=2, jobs=2).verdict == 1
     for given in ({"certificate": "c.json"}, {"resume": "rows.db"}):
         with pytest.raises(dp.InvalidInput, match="which no file can name"):

@@ -38,7 +38,7 @@ def test_a_report_has_their_rows_and_commands_that_print_them_again(draftproof, 
 
 
 def test_several_processes_have_the_tables_of_one(draftproof, asked, monkeypatch):
-    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
     alone, together = (draftproof("compare", "models.toml", "--jobs", jobs, "--json").json["rows"] for jobs in (1, 2))
     for row in (*alone, *together):
         del row["seconds"]
