@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any
 
 from draftproof.experiments.cli.audit.work import Report, carry_out
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
-from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.result import Column, Interrupted, Result, Table
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
@@ -91,16 +91,23 @@ _ROWS = (
 def measure(name: str | None, checkout: Path) -> Result:
     """Audit an entry, or all that the checkout has, and compare with what was recorded; verdict 1 where one differs.
 
-    checkout: of the project, or a folder of checkouts. Raises `InvalidInput` where it has no file of the entries.
+    checkout: of the project, or a folder of checkouts. Raises `InvalidInput` where it has no file of the entries. At
+    Ctrl-C raises `Interrupted` with the entries that are done, if there are any.
     """
-    known, rows = measured(), []
+    known, rows = measured(), list[dict[str, Any]]()
     today = datetime.now(UTC).date().isoformat()
     for entry in ENTRIES if name is None else (entry_named(name),):
         folder = project_folder(entry, checkout)
         if folder is None:
             remark(f"{entry.name}: no {entry.path} of {entry.repository} below {checkout}")
             continue
-        outcome, before = run(entry, folder, today), known.get(entry.name)
+        try:
+            outcome, before = run(entry, folder, today), known.get(entry.name)
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            remark(f"interrupted at {entry.name}, which is not judged")
+            raise Interrupted(_result(rows)) from None
         same = before is not None and outcome.agrees_with(before)
         recorded = "the same" if same else "nothing" if before is None else before.verdict
         rows.append(asdict(outcome) | {"recorded": recorded, "agrees": same})
@@ -108,6 +115,10 @@ def measure(name: str | None, checkout: Path) -> Result:
         raise InvalidInput(
             f"{checkout} has no file of these entries; draftproof list gallery says which repositories to check out"
         )
+    return _result(rows)
+
+
+def _result(rows: Sequence[Mapping[str, Any]]) -> Result:
     return Result("gallery", [Table.whole(_ROWS, rows)], (), 0 if all(row["agrees"] for row in rows) else 1)
 
 

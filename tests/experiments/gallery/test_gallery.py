@@ -116,6 +116,22 @@ def test_what_cannot_be_is_one_line(draftproof, arguments, words):
     assert words in ran.err
 
 
+def test_ctrl_c_shows_the_entries_that_are_done(draftproof, tmp_path, monkeypatch):
+    installed = [entry for entry in ENTRIES if entry.is_installed]
+    assert len(installed) > 1
+
+    def run(entry, *given):
+        if entry is not installed[0]:
+            raise KeyboardInterrupt
+        return work.measured()[entry.name]
+
+    monkeypatch.setattr(work, "run", run)
+    ran = draftproof("audit", "--gallery", str(tmp_path))
+    assert ran.code == 130
+    assert re.search(f"name +{installed[0].name}", ran.out)
+    assert f"interrupted at {installed[1].name}" in ran.err
+
+
 def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
     ran = draftproof("audit", "eagle-posterior", "--gallery", str(tmp_path))
     assert ran.code == 2
