@@ -105,9 +105,10 @@ def find_witness(
         raise InvalidInput("give both target and draft, or neither")
     if target is not None:
         pair = as_pair(target, draft)
-        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), planned_scheme(shape, pair), engine)
+        shape = planned_scheme(shape, pair)
+        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
     family = FamilyWorld("dirichlet", vocab_size, seed, max(DENOMINATOR, vocab_size))
-    shape = planned(shape, family)
+    shape = planned(shape, [family])
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
         witness = _refuted(named, instance, shape, engine)

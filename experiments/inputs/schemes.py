@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
@@ -17,13 +18,22 @@ from typing import Any, TypeAlias
 from draftproof.experiments.inputs.grammar import expand, parse_assignments, parse_range
 from draftproof.experiments.inputs.strings import StringsWorld
 from draftproof.experiments.inputs.verifiers import from_file, loaded
-from draftproof.experiments.inputs.worlds import FileWorld, World
+from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World
 from draftproof.experiments.shared.code import file_digest
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
-from draftproof.simulator.drafts import SCHEMES, Delayed, Sequoia, UserScheme, parameter_kinds, scheme_from_dict
+from draftproof.simulator.drafts import (
+    SCHEMES,
+    BestFirst,
+    Delayed,
+    Sequoia,
+    UserScheme,
+    parameter_kinds,
+    scheme_from_dict,
+)
 from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, table_entries
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.verifiers.sequoia import acceptance_vector
@@ -135,16 +145,18 @@ copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme), {})
 
 def find_schemes(
     schemes: Schemes | None,
-    world: World | None = None,
+    worlds: Sequence[World] = (),
     K: int | str | None = None,
     L1: int | str | None = None,
     L2: int | str | None = None,
 ) -> list[DraftScheme]:
     """The schemes of texts with ranges and of objects, each tree once; delayed(K=2, L1=0, L2=2) where none is given.
 
-    K, L1, L2: parameters of the schemes that are given as texts, a number or a range `1..4`. world: that of an instance
-    file says its scheme where none is given, and the tree of `sequoia` is planned on its cases. Raises `InvalidInput`.
+    K, L1, L2: parameters of the schemes that are given as texts, a number or a range `1..4`. worlds: the first, if of
+    an instance file, says its scheme where none is given; the tree of `sequoia` is planned on the cases of the first,
+    and a best-first scheme gets the depth that its trees have in all of them. Raises `InvalidInput`.
     """
+    world = worlds[0] if worlds else None
     listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
     given = {"K": K, "L1": L1, "L2": L2}
     ranges = {name: parse_range(str(value), name) for name, value in given.items() if value is not None}
@@ -164,7 +176,7 @@ def find_schemes(
         made += [_of_world(*each, world) for each in product(texts, shapes) if not (several and _has_no_tree(*each))]
     if not made:
         raise InvalidInput("there is no scheme: several branches need L2 of at least 1")
-    return distinct([made_for if world is None else planned(made_for, world) for made_for in made])
+    return distinct([planned(each, worlds) if worlds else each for each in made])
 
 
 def _has_no_tree(spec: str | None, lengths: Mapping[str, int]) -> bool:
@@ -206,15 +218,37 @@ def shape_name(scheme: DraftScheme) -> str:
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)
 
 
-def planned(scheme: DraftScheme, problem: World) -> DraftScheme:
-    """A `sequoia` scheme without a tree gets the tree planned on the roots of the problem; others stay as they are."""
-    return planned_on(scheme, problem.cases(scheme.depth, RATIONAL)) if _needs_tree(scheme) else scheme
+def planned(scheme: DraftScheme, worlds: Sequence[World]) -> DraftScheme:
+    """What a scheme has from the problem; others than these two stay as they are.
+
+    A `sequoia` scheme without a tree gets the tree planned on the roots of the first world. A best-first one whose
+    depth is beyond exact tables gets the depth that its trees have in all worlds.
+    """
+    if _needs_tree(scheme):
+        return planned_on(scheme, worlds[0].cases(scheme.depth, RATIONAL))
+    if any(isinstance(each, (GridWorld, StringsWorld)) for each in worlds):
+        return scheme
+    size = worlds[0].vocab_size
+    return _as_deep(scheme, size, lambda depth: [case for each in worlds for case in each.cases(depth, RATIONAL)])
 
 
-def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:
+def _as_deep(scheme: DraftScheme, size: int, cases: Callable[[int], Iterable[Case]]) -> DraftScheme:
+    """A best-first scheme whose depth is beyond exact tables, with the depth that its trees have in these cases.
+
+    cases: those with rows for trees of a depth.
+    """
+    if isinstance(scheme, BestFirst) and table_entries(size, scheme.depth) > MAX_TABLE_ENTRIES:
+        for depth in range(1, scheme.depth):
+            longest = max(scheme.longest(case.draft, depth) for case in cases(depth))
+            if longest < depth:
+                return replace(scheme, depth=longest)
+    return scheme
+
+
+def planned_on(scheme: DraftScheme, cases: Sequence[Case]) -> DraftScheme:
     """As `planned`, for weighted pairs of processes: the acceptance vector is their weighted mean."""
     if not (isinstance(scheme, Sequoia) and _needs_tree(scheme)):
-        return scheme
+        return _as_deep(scheme, cases[0].draft.vocab_size, lambda _: cases)
     vectors = []
     for case in cases:
         vector = acceptance_vector(case.target, case.draft, scheme.depth, scheme.nodes)

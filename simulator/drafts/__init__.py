@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from draftproof.simulator.arithmetic import parse_fraction
+from draftproof.simulator.drafts._adapting import BestFirst
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.adaptive import Adaptive, AdaptiveDropping
 from draftproof.simulator.drafts.branching import Greedy, TopK, WithoutReplacement
@@ -34,6 +35,7 @@ __all__ = [
     "SCHEMES",
     "Adaptive",
     "AdaptiveDropping",
+    "BestFirst",
     "Delayed",
     "DySpec",
     "DySpecPruned",
@@ -102,7 +104,7 @@ def scheme_from_dict(fields: Any) -> DraftScheme:
     kind = SCHEMES[str(fields["name"])]
     given = {key: value for key, value in fields.items() if key != "name"}
     wanted = set(kind().as_dict()) - {"name"}
-    if set(given) != wanted:
+    if not wanted <= set(given) <= set(parameter_kinds(kind.name)):
         raise InvalidInput(f"scheme {cut(repr(fields))} must have {', '.join(sorted(wanted))} and nothing else")
     scheme: DraftScheme = kind(**{key: _parsed(key, value, fields) for key, value in given.items()})
     return scheme

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from typing import Any, ClassVar
@@ -38,6 +39,35 @@ class Adapting(Parameters):
         if number > MOST_OUTCOMES:
             raise TooLarge(f"{self} has more than {MOST_OUTCOMES:,} draft trees; use fewer nodes or a smaller V")
         return number
+
+
+@dataclass(frozen=True)
+class BestFirst(Adapting):
+    """A scheme that drafts at the best place of all next: at most `nodes` tokens, on paths of at most `depth`.
+
+    Its text and data have no `depth` where the nodes bound it. Raises `InvalidInput` unless both are whole numbers.
+    """
+
+    nodes: int = 4
+    depth: int = field(default=LARGEST, kw_only=True)
+
+    def __post_init__(self) -> None:
+        whole(self, "nodes", 0)
+        whole(self, "depth", 0)
+        object.__setattr__(self, "depth", min(self.depth, self.drawn))
+
+    @property
+    def drawn(self) -> int:
+        """The number of tokens that are drawn."""
+        return self.nodes
+
+    def _parameters(self) -> dict[str, Any]:
+        given = super()._parameters()
+        return given if self.depth < self.drawn else {key: value for key, value in given.items() if key != "depth"}
+
+    def longest(self, draft: TokenProcess, most: int) -> int:
+        """Length of the longest path that may be drafted if none is longer than `most`; asks for rows above `most`."""
+        raise NotImplementedError
 
 
 def whole(scheme: Adapting, key: str, least: int) -> None:

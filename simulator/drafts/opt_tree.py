@@ -7,24 +7,23 @@ drawing from the target and looking whether that was drafted (`nss`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, exceeds, largest, share, whole
+from draftproof.simulator.drafts._adapting import BestFirst, exceeds, largest, share
 from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
-class OptTree(Adapting):
+class OptTree(BestFirst):
     """At most `nodes` nodes: those of the largest product of draft probabilities, ties to the shallower node.
 
     gain: a layer that adds no more than this to the sum is the last. Raises `InvalidInput` unless it lies in [0, 1].
     """
 
-    nodes: int = 4
     gain: Fraction = Fraction(0)
 
     name: ClassVar[str] = "opt_tree"
@@ -32,24 +31,23 @@ class OptTree(Adapting):
     draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
 
     def __post_init__(self) -> None:
-        whole(self, "nodes", 0)
+        super().__post_init__()
         share(self, "gain", above_zero=False)
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
         return (2, cls(4)), (3, cls(4)), (3, cls(4, Fraction(1, 2)))
 
-    @property
-    def depth(self) -> int:
-        """Length of the longest path: all nodes in a row."""
-        return self.nodes
+    def longest(self, draft: TokenProcess, most: int) -> int:
+        drafted = replace(self, depth=most).draw(draft)
+        return max((len(context) + 1 for context in drafted.children), default=0)
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+    def draw(self, draft: TokenProcess, coin: Coin | None = None) -> DraftTree:
         """The tree; the coin is not asked."""
         layer: Beam = [((), 1)]
         candidates: Beam = []
         total, least = 0, 0  # of the best nodes: the sum, and the smallest, which deeper nodes must exceed
-        for _ in range(self.nodes):
+        for _ in range(self.depth):
             layer = expanded(draft, layer, self.nodes, above=least)
             if not layer:
                 break
@@ -64,4 +62,4 @@ class OptTree(Adapting):
 
     def reductions(self) -> list[Self]:
         """The same with fewer nodes, the fewest first."""
-        return [type(self)(nodes, self.gain) for nodes in range(self.nodes + 1)]
+        return [replace(self, nodes=nodes) for nodes in range(self.nodes + 1)]

@@ -207,7 +207,7 @@ class Instances:
                 raise InvalidInput(f"the interface {interface.name} takes one path; leave out K={self.K}")
             if given or not isinstance(world, FileWorld):
                 shape["K"] = 1
-        schemes = find_schemes(world=world, schemes=shape.pop("scheme"), **shape)
+        schemes = find_schemes(worlds=[] if world is None else [world], schemes=shape.pop("scheme"), **shape)
         if len(schemes) > 1:
             raise InvalidInput(f"an audit is of one scheme, not {len(schemes)}; take them one by one")
         return schemes[0]

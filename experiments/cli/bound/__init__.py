@@ -86,7 +86,7 @@ def bound(
     if scheme is None and any(value is not None for value in lengths.values()):
         scheme = "delayed"  # a shape goes before another scheme in an instance file
     worlds = find_worlds(world, sampling, draft_sampling)
-    programs = programs_of([(each, shape) for each in worlds for shape in find_schemes(scheme, each, **lengths)])
+    programs = programs_of([(each, shape) for each in worlds for shape in find_schemes(scheme, [each], **lengths)])
     if certificate and (own := [each.scheme for each in programs if isinstance(each.scheme, UserScheme)]):
         raise InvalidInput(f"a certificate holds its scheme, and {own[0]} is defined elsewhere; leave out certificate")
     if plot and len(programs) > 1:

@@ -102,7 +102,7 @@ def check(
         alone = {"seconds": seconds, "witness": witness, "precision": precision, "dask": dask}
         _refuse_beside("rules of two tokenizers", alone)
         worlds = find_worlds("strings" if world is None else world, **sampled)
-        return strings_result(verifiers, find_schemes(scheme, worlds[0], **lengths), worlds)
+        return strings_result(verifiers, find_schemes(scheme, worlds, **lengths), worlds)
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     away = {"dask": dask is not None, "jobs": jobs > 1}
     refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
@@ -116,7 +116,7 @@ def check(
         _refuse_beside("precision", {"seconds": seconds, "witness": witness, "dask": dask})
         exact = _enumerated("precision", settings)
         worlds = find_worlds(EXACT if world is None else world, **sampled)
-        return precision_result(precision, named, find_schemes(scheme, worlds[0], **lengths), worlds, exact)
+        return precision_result(precision, named, find_schemes(scheme, worlds, **lengths), worlds, exact)
     if world is None and all(value is None for value in (*lengths.values(), *sampled.values())):
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
@@ -126,7 +126,7 @@ def check(
     if seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
     worlds = find_worlds(USUAL if world is None else world, **sampled)
-    cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds[0], **lengths)]
+    cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds, **lengths)]
     return result_of(machines.ordered(_on_worlds, cells, worlds, settings, len(cells) > 1), witness)
 
 

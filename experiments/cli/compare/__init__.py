@@ -252,8 +252,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     named = None if given["verifiers"] is None else as_verifiers(given["verifiers"])
     assert_distinct(named or ())
     first = place(worlds[0], samplings[0])
-    lengths = {name: given[name] for name in ("K", "L1", "L2")}
-    schemes = [each for each in find_schemes(given["scheme"], first.world, **lengths) if _is_wanted(each, given)]
+    schemes = _schemes(given, [first])
     if not schemes:
         wanted = [f"{name} {given[name]}" for name in ("budget", "max_nodes", "max_depth") if given[name] is not None]
         raise InvalidInput(f"no shape in the ranges has {', '.join(wanted)}; widen K, L1 or L2")
@@ -275,7 +274,15 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     refuse_objects(away, {name: given[name] for name in ("verifiers", "world", "scheme")})
     singles = [(each, sampling) for sampling in samplings for each in worlds]
     plan.places = [first, *(place(*single) for single in singles[1:])]
+    plan.schemes = _schemes(given, plan.places) if len(singles) > 1 else schemes
     return plan
+
+
+def _schemes(given: Mapping[str, Any], places: Sequence[Place]) -> list[DraftScheme]:
+    """The schemes on these worlds, without those that are too large."""
+    lengths = {name: given[name] for name in ("K", "L1", "L2")}
+    made = find_schemes(given["scheme"], [place.world for place in places], **lengths)
+    return [each for each in made if _is_wanted(each, given)]
 
 
 def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:

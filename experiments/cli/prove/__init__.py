@@ -79,7 +79,7 @@ def prove(
         raise InvalidInput("equals and dominates are theorems of their own; give one of them")
     kind, stated = (EQUALS, equals) if equals is not None else (DOMINATES, dominates)
     other = None if stated is None else as_verifier(stated)
-    schemes = find_schemes(scheme, None, K, L1, L2)
+    schemes = find_schemes(scheme, (), K, L1, L2)
     if len(schemes) > 1:
         raise InvalidInput(f"a theorem is about one scheme, not {len(schemes)}; take them one by one")
     numbers = (free,) if isinstance(free, str) else tuple(free or ())

@@ -53,7 +53,7 @@ def a_function(root: Any, coin: Any) -> Any:
         ("nowhere.py:Mine", "delayed", "no file nowhere.py"),
         ("block", "delaied", "unknown scheme 'delaied'; did you mean 'delayed'?"),
         ("block", "delayed:K=2,M=3", "M has no meaning for the scheme delayed; it takes K, L1, L2"),
-        ("block", "dyspec:K=2", "K has no meaning for the scheme dyspec; it takes nodes: dyspec:nodes=4"),
+        ("block", "dyspec:K=2", "K has no meaning for the scheme dyspec; it takes depth, nodes: dyspec:nodes=4"),
         ("block", "delayed:K=two", "K=two in 'delayed:K=two': give whole numbers"),
         ("block", Delayed, "Delayed is a class, not a scheme: call it, Delayed()"),
         ("block", Deeper(), "scheme Deeper drafted after (0,), beyond its depth 1"),

@@ -46,7 +46,7 @@ def test_the_world_files_of_the_studies_are_taken_as_they_are(file):
     given = world_file.read(str(file), compare, allow_code=False)
     worlds = find_worlds(given["world"])
     assert len(worlds) > 2
-    assert find_schemes(given["scheme"], worlds[0])
+    assert find_schemes(given["scheme"], worlds)
 
 
 def test_a_plan_says_rows_and_computes_nothing(draftproof, small):

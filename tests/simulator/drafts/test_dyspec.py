@@ -1,6 +1,9 @@
 """DySpec: the law of its trees by hand, values that never rise, and what its controls do wrong."""
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from draftproof import verifiers
 from draftproof.simulator import TableProcess, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
+from draftproof.simulator.drafts import DySpec, DySpecPruned, DySpecThreshold, OptTree
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.vectors import without
@@ -97,3 +100,21 @@ def test_a_tree_that_was_pruned_by_what_was_drawn_is_refuted(name: str) -> None:
     assert check(verifiers.make(name), made.target, made.draft, DySpec(2)).lossless
     assert not check(verifiers.make(name), made.target, made.draft, DySpecPruned(2)).lossless
     assert check(verifiers.make("nss"), made.target, made.draft, DySpecPruned(2)).lossless
+
+
+@pytest.mark.parametrize("kind", [DySpec, DySpecPruned, OptTree])
+def test_a_best_first_scheme_never_drafts_below_the_depth_that_it_says(kind: Any) -> None:
+    """On every instance, and the depth is less than the number of nodes on some."""
+    shallower = 0
+    for nodes in (3, 4, 5):
+        scheme = kind(nodes)
+        for instance in case_instances((2, scheme), 12):
+            depth = scheme.longest(instance.draft, scheme.drawn)
+            trees, capped = (
+                [tree.to_dict() for tree, _ in outcomes(partial(made.draw, instance.draft), RATIONAL)]
+                for made in (scheme, replace(scheme, depth=depth))
+            )
+            assert max((len(context) + 1 for tree in trees for context in tree), default=0) <= depth
+            assert trees == capped
+            shallower += depth < scheme.drawn
+    assert shallower
