@@ -1,11 +1,12 @@
 """Certificates: an instance, a scheme, both bounds and their proof, in a file that is checked without a solver.
 
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
-(for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a
-path), and `lower`, `upper`, `gap`. Orders rank the paths below each trunk; those of schemes whose trees are listed rank
-all contexts that can be leaves, numbered with the deepest first. A frontier has `points` instead: `bias`, `lower`,
-`upper`, `price`, `shortfalls` (one a path), `plan`, `reach` and `corrections` (one a node, by depth). All numbers are
-exact, as text. `checker` recomputes everything from the rows.
+(for depths `1..L`, one number a node), `weights` and `limits` of nodes where there are any (for depths `0..L`), either
+`plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a path), and `lower`, `upper`, `gap`. Orders rank
+the paths below each trunk; those of schemes whose trees are listed rank all contexts that can be leaves, numbered with
+the deepest first. A frontier has `points` instead: `bias`, `lower`, `upper`, `price`, `shortfalls` (one a path),
+`plan`, `reach` and `corrections` (one a node, by depth). All numbers are exact, as text. `checker` recomputes
+everything from the rows.
 """
 
 import json
@@ -19,7 +20,7 @@ import numpy as np
 from draftproof.lp_analysis.checker import check_frontier
 from draftproof.lp_analysis.decompose import repaired
 from draftproof.lp_analysis.frontier_points import FrontierPoint
-from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
+from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach, worth
 from draftproof.lp_analysis.orders import Plan, mixed_law
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
@@ -47,8 +48,9 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
             f"a certificate holds its scheme, and {plan.scheme} is defined elsewhere; its bounds stand alone"
         )
     rows = _exact_rows(target, draft, plan.scheme.depth)
-    problem = BoundProblem.of(rows.target, rows.draft, plan.scheme)
-    lower = efficiency(reach(mixed_law(plan, problem), problem.target))
+    problem = BoundProblem.of(rows.target, rows.draft, plan.scheme, bounds.weights)
+    limits = None if bounds.limits is None else [RATIONAL.vector(values) for values in bounds.limits]
+    lower = worth(reach(mixed_law(plan, problem), problem.target, limits), problem.weights)
     prices = [RATIONAL.vector(values) for values in bounds.prices]
     upper = price_bound(prices, problem)
     if (lower, upper) != (to_fmpq(bounds.lower), to_fmpq(bounds.upper)):
@@ -56,7 +58,14 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
             f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
-    return _fields(rows, plan.scheme, prices, {"plan": _plan(plan)}, (lower, upper))
+    return _fields(rows, plan.scheme, prices, _attained(bounds), (lower, upper))
+
+
+def _attained(bounds: Optimum) -> dict[str, Any]:
+    """The plan of a lower bound, with the weights and the limits, where there are any."""
+    given = {"weights": bounds.weights, "limits": bounds.limits}
+    more = {key: [_texts(own) for own in levels] for key, levels in given.items() if levels is not None}
+    return {"plan": _plan(bounds.plan), **more}
 
 
 def frontier_certificate(

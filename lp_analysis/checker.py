@@ -26,7 +26,7 @@ from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _FRONTIER_KEYS = {"format", "instance", "digest", "points"}
 _POINT_KEYS = {"bias", "price", "shortfalls", "plan", "reach", "corrections", "lower", "upper"}
-_NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")
+_NUMBER, _SIGNED = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?"), re.compile(r"-?[0-9]+(/0*[1-9][0-9]*)?")
 #: Most draft trees that are enumerated.
 _MOST_TREES = 200_000
 
@@ -57,7 +57,8 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
 
     instance: the one the certificate must be about; without it, the rows in the file are used.
     """
-    if not isinstance(fields, dict) or set(fields) not in (_KEYS | {"plan"}, _KEYS | {"law"}):
+    optional = {"weights", "limits"}
+    if not isinstance(fields, dict) or set(fields) - optional not in (_KEYS | {"plan"}, _KEYS | {"law"}):
         raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
     rows, scheme = _stated_rows(fields, "draftproof bound 1", instance)
     depth, p = scheme.depth, rows.target.tables
@@ -72,7 +73,9 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
         masses[depth] = _stated(fields["law"], _trunks(rows.draft.tables, shape["L1"], depth), shape["K"])
     else:
         raise InvalidInput(f"a law is for delayed trees; for the draft scheme {scheme} give a plan")
-    lower, upper = _lower(masses, p), _upper(prices, p, groups)
+    weights = _numbers("weights", fields["weights"], sizes, _SIGNED) if "weights" in fields else _ones(sizes)
+    limits = _numbers("limits", fields["limits"], sizes) if "limits" in fields else None
+    lower, upper = _lower(masses, p, weights, limits), _upper(prices, p, groups, weights)
     for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
         _same(name, fields[name], str(value))
     return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
@@ -310,27 +313,35 @@ def _first_leaf(trees: list[tuple[list[int], Any]], order: list[int]) -> Iterato
     return zip(order, chances, strict=True)
 
 
-def _upper(prices: list[Any], p: Any, groups: list[_Group]) -> Any:
-    """`1 + sum_y p(y) t(y) + sum_c pi(c) r(c)` where `r` is the law of the order of ends by `pi`, largest first."""
-    worths, totals = [fmpq(1)] * (len(prices[-1]) if prices else 1), [[fmpq(0)]]
-    for own, table in zip(reversed(prices), reversed(p[: len(prices)]), strict=True):
+def _ones(sizes: list[int]) -> list[list[Any]]:
+    """The weights of block efficiency."""
+    return [[fmpq(1)] * size for size in sizes]
+
+
+def _upper(prices: list[Any], p: Any, groups: list[_Group], weights: list[list[Any]]) -> Any:
+    """`w(()) + sum_y p(y) t(y) + sum_c pi(c) r(c)` where `r` is the law of the order of ends by `pi`, largest first."""
+    worths, totals = weights[-1], [[fmpq(0)]]
+    for own, table, above in zip(reversed(prices), reversed(p[: len(prices)]), reversed(weights[:-1]), strict=True):
         kept = [max(worth - price, fmpq(0)) for worth, price in zip(worths, own, strict=True)]
-        below = zip(table, _split(kept, len(table)), strict=True)
-        worths = [1 + sum(a * b for a, b in zip(row, part, strict=True)) for row, part in below]
+        below = zip(above, table, _split(kept, len(table)), strict=True)
+        worths = [weight + sum(a * b for a, b in zip(row, part, strict=True)) for weight, row, part in below]
     for values in prices:
         split = zip(totals[-1], _split(values, len(totals[-1])), strict=True)
         totals.append([above + own for above, part in split for own in part])
     return worths[0] + _mean_of_largest(totals, groups)
 
 
-def _lower(masses: list[list[Any]], p: Any) -> Any:
-    """The sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law with these masses of ends."""
+def _lower(masses: list[list[Any]], p: Any, weights: list[list[Any]], limits: list[list[Any]] | None) -> Any:
+    """The weighted sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law with these ends.
+
+    limits: what `D` is at most, too.
+    """
     levels = _sums(masses)
-    reached, total = levels[0], levels[0][0]
-    for chosen, table in zip(levels[1:], p, strict=False):
+    reached, total = levels[0], levels[0][0] * weights[0][0]
+    for chosen, table, own, most in zip(levels[1:], p, weights[1:], (limits or levels)[1:], strict=False):
         targets = [mass * share for mass, row in zip(reached, table, strict=True) for share in row]
-        reached = [min(pair) for pair in zip(chosen, targets, strict=True)]
-        total += sum(reached)
+        reached = [min(three) for three in zip(chosen, targets, most, strict=True)]
+        total += sum(weight * mass for weight, mass in zip(own, reached, strict=True))
     return total
 
 
@@ -388,11 +399,12 @@ def _split(values: list[Any], parts: int) -> list[list[Any]]:
     return [values[start : start + width] for start in range(0, len(values), width)]
 
 
-def _numbers(name: str, values: Any, lengths: list[int]) -> list[list[Any]]:
-    """Lists of these lengths of numbers of at least 0, given as text of any length."""
+def _numbers(name: str, values: Any, lengths: list[int], form: re.Pattern[str] = _NUMBER) -> list[list[Any]]:
+    """Lists of these lengths of numbers given as text of any length, by default of at least 0."""
     fits = isinstance(values, list) and [len(part) if isinstance(part, list) else None for part in values] == lengths
-    if not fits or any(type(value) is not str or not _NUMBER.fullmatch(value) for value in chain(*values)):
-        raise InvalidInput(f"{name} must be lists of {lengths} exact numbers of at least 0 written as text, as '1/3'")
+    at_least = "of at least 0 " if form is _NUMBER else ""
+    if not fits or any(type(value) is not str or not form.fullmatch(value) for value in chain(*values)):
+        raise InvalidInput(f"{name} must be lists of {lengths} exact numbers {at_least}written as text, as '1/3'")
     return [[fmpq(*map(fmpz, value.split("/"))) for value in part] for part in values]
 
 

@@ -37,19 +37,28 @@ def from_leaves(leaves: Any, size: int, depth: int) -> NodeValues:
     return masses
 
 
-def reach(law: NodeValues, target_tables: Sequence[Any]) -> NodeValues:
-    """`D(c,y) = min(r(c,y), D(c) p(y|c))`: the reach of block verification against the selection law `law`."""
+def reach(law: NodeValues, target_tables: Sequence[Any], limits: NodeValues | None = None) -> NodeValues:
+    """`D(c,y) = min(r(c,y), D(c) p(y|c))`: the reach of block verification against the selection law `law`.
+
+    limits: what no node may be reached more often than.
+    """
     result = [law[0]]
     for depth in range(1, len(law)):
-        result.append(np.minimum(law[depth], children(result[-1], target_tables[depth - 1])))
+        values = np.minimum(law[depth], children(result[-1], target_tables[depth - 1]))
+        result.append(values if limits is None else np.minimum(values, limits[depth]))
     return result
 
 
 def efficiency(reached: NodeValues) -> Any:
     """Block efficiency, the sum of the reach over all nodes."""
-    total = reached[0].sum()
-    for values in reached[1:]:
-        total = total + values.sum()
+    return worth(reached, [values[:1] * 0 + 1 for values in reached])
+
+
+def worth(reached: NodeValues, weights: NodeValues) -> Any:
+    """The sum of the reach times the weights over all nodes; weights: at each depth one for every node, or one."""
+    total = (reached[0] * weights[0]).sum()
+    for values, own in zip(reached[1:], weights[1:], strict=True):
+        total = total + (values * own).sum()
     return total
 
 

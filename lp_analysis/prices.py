@@ -1,9 +1,11 @@
 """The price bound: an upper bound on the block efficiency of every lossless verifier, from any node prices.
 
-One price `mu(c) >= 0` for every node below the root. With `t(c) = max(0, 1 + sum_y p(y|c) t(c,y) - mu(c))` from the
+One price `mu(c) >= 0` for every node below the root. With `t(c) = max(0, w(c) + sum_y p(y|c) t(c,y) - mu(c))` from the
 leaves up (no children term at depth `L`), `pi(c)` the sum of the prices along the path to `c` and `T` the draft tree,
 
-    u(mu) = 1 + sum_y p(y) t(y) + E[max over c in T of pi(c)].
+    u(mu) = w(()) + sum_y p(y) t(y) + E[max over c in T of pi(c)].
+
+`w` is the weight of a node, 1 for block efficiency; `u` bounds `sum_c w(c) D(c)` for weights of any sign.
 
 `pi` never falls along a path, so that the maximum is at a leaf. With the ends of each trunk, the contexts that can be
 leaves, by `pi`, largest first, the last term is
@@ -11,7 +13,6 @@ leaves, by `pi`, largest first, the last term is
 `u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `draftproof.lp_analysis.nodes`.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,28 +24,29 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.vectors import positive_part
 
 
-def node_worths(prices: NodeValues, target_tables: Sequence[Any]) -> NodeValues:
-    """`t(c)` of every node; the root, which costs nothing, has `1 + sum_y p(y) t(y)`."""
-    worths = [1 - prices[-1]]
+def node_worths(prices: NodeValues, problem: BoundProblem) -> NodeValues:
+    """`t(c)` of every node; the root, which costs nothing, has `w(()) + sum_y p(y) t(y)`."""
+    weights = problem.weights
+    worths = [weights[-1] - prices[-1]]
     if len(prices) > 1:
         worths[0] = positive_part(worths[0])
     for depth in range(len(prices) - 2, -1, -1):
-        table = target_tables[depth]
-        value = 1 - prices[depth] + (table * worths[0].reshape(table.shape)).sum(axis=1)
+        table = problem.target[depth]
+        value = weights[depth] - prices[depth] + (table * worths[0].reshape(table.shape)).sum(axis=1)
         worths.insert(0, positive_part(value) if depth else value)
     return worths
 
 
-def trimmed(prices: NodeValues, target_tables: Sequence[Any]) -> NodeValues:
-    """`min(mu(c), 1 + sum_y p(y|c) t(c,y))`: prices that leave every `t` as it is and do not raise `u`."""
-    worths = node_worths(prices, target_tables)
+def trimmed(prices: NodeValues, problem: BoundProblem) -> NodeValues:
+    """`min(mu(c), (w(c) + sum_y p(y|c) t(c,y))+)`: prices that leave every `t` as it is and do not raise `u`."""
+    worths = node_worths(prices, problem)
     result = [prices[0]]
     for depth in range(1, len(prices)):
-        most = 1 + prices[depth] * 0
+        most = problem.weights[depth] + prices[depth] * 0
         if depth + 1 < len(prices):
-            table = target_tables[depth]
+            table = problem.target[depth]
             most = most + (table * worths[depth + 1].reshape(table.shape)).sum(axis=1)
-        result.append(np.minimum(prices[depth], most))
+        result.append(np.minimum(prices[depth], positive_part(most)))
     return result
 
 
@@ -63,7 +65,7 @@ def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
     """
     if any((values < 0).any() for values in prices) or prices[0][0] != 0:
         raise InvalidInput("node prices must be at least 0, and 0 at the root")
-    return node_worths(prices, problem.target)[0][0] + mean_of_largest(end_prices(prices, problem), problem)
+    return node_worths(prices, problem)[0][0] + mean_of_largest(end_prices(prices, problem), problem)
 
 
 def mean_of_largest(values: Any, problem: BoundProblem) -> Any:
@@ -91,7 +93,7 @@ def levels_of(values: Any) -> tuple[Any, Any]:
 def subgradient(prices: NodeValues, problem: BoundProblem) -> NodeValues:
     """A subgradient of `u`: the selection law of the order by `pi`, minus the reach through nodes with `t > 0`."""
     selected = selection_law(sorted_levels(prices, problem)[0], problem)
-    worths = node_worths(prices, problem.target)
+    worths = node_worths(prices, problem)
     reached = [selected[0]]
     for depth in range(1, len(prices)):
         reached.append(children(reached[-1], problem.target[depth - 1]) * (worths[depth] > 0))

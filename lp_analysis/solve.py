@@ -4,6 +4,7 @@ Solvers work in float64. Their prices and orders are rounded to rationals, and b
 those: any prices give an upper bound and any mixture of orders is attained, so rounding makes neither bound wrong.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired
-from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, reach
+from draftproof.lp_analysis.nodes import NodeValues, children, reach, worth
 from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
@@ -28,22 +29,22 @@ from draftproof.simulator.shown import fields_html, number_text
 
 
 def single_path_prices(problem: BoundProblem) -> NodeValues:
-    """Optimal prices of one path (`K = 1`) by depth, 0 at the root, in the arithmetic of the tables.
+    """Optimal prices of one path (`K = 1`) by depth, 0 at the root, in the arithmetic of the tables; no weight is < 0.
 
     With one path there is one selection law, `q` itself, so block verification is optimal, with the efficiency of
     `D(c,y) = min(q(c,y), D(c) p(y|c))`.
-    Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by
+    Let `v(c) = w(c) + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by
     `D(c)`. The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
     """
     law = problem.iid.masses
     reached = reach(law, problem.target)
-    worth = law[-1] * 0 + 1
+    value = law[-1] * 0 + problem.weights[-1]
     prices: NodeValues = []
     for d in range(problem.depth, 0, -1):
         stopped = law[d] < children(reached[d - 1], problem.target[d - 1])
-        prices.insert(0, worth * stopped)
+        prices.insert(0, value * stopped)
         table = problem.target[d - 1]
-        worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
+        value = problem.weights[d - 1] + (table * (value * ~stopped).reshape(table.shape)).sum(axis=1)
     return [law[0] * 0, *prices]
 
 
@@ -65,10 +66,12 @@ class OptimumInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, repr=False)
 class Optimum:
-    """Exact bounds `lower <= optimum <= upper` on block efficiency.
+    """Exact bounds `lower <= optimum <= upper` on block efficiency, or on the weights of what is accepted.
 
     plan: a mixture of orders; block verification of its choice has block efficiency `lower`.
     prices: for `d = 0..L` one price a node, 0 at the root; their price bound is `upper`.
+    weights: by depth, one number a node; None for 1 everywhere. limits: where a weight is negative, what the verifier
+    of the plan reaches no node more often than, by depth; None for no limit.
     history: (seconds, lower, upper) in float64 while the solver ran. method: which solver, "exact" if none was needed.
     timed_out: whether the solver was stopped by its time limit or by Ctrl-C.
     """
@@ -80,6 +83,8 @@ class Optimum:
     history: tuple[tuple[float, float, float], ...]
     method: str
     timed_out: bool = False
+    weights: tuple[tuple[Fraction, ...], ...] | None = None
+    limits: tuple[tuple[Fraction, ...], ...] | None = None
 
     @property
     def scheme(self) -> DraftScheme:
@@ -109,6 +114,7 @@ def optimum(
     draft: ProcessLike,
     scheme: DraftScheme,
     *,
+    weights: Sequence[Any] | None = None,
     gap: float = 1e-6,
     seconds: float | None = None,
     method: str = "auto",
@@ -118,10 +124,12 @@ def optimum(
     """Bounds on the best block efficiency of a lossless verifier, at most `gap` apart if `seconds` allow.
 
     target, draft: processes, or their tables, `[d]` of shape `(V**d, V)`, of depth at least `L - 1`. The bounds are of
-    their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. method: "levels"
+    their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. weights: for every node,
+    by depth `0..L`, what it counts in place of 1 if it or a node below it is accepted, of any sign. method: "levels"
     (interior point on an interpolated `g`), "columns" (column generation over orders), or "auto": for delayed trees the
-    former, finished by the latter on small trees if its exact gap is too wide. Their `L <= 1` and `K = 1` need neither.
-    Other schemes take "columns", over the list of their trees where their chances have no closed form.
+    former, finished by the latter on small trees if its exact gap is too wide. Their `K = 1`, and `L <= 1` without
+    weights, need neither. Negative weights and other schemes take "columns", over the list of their trees where their
+    chances have no closed form.
     report: called with (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for
     `seconds`; without it all times are 0. A step that has begun is finished, so that `seconds` may be passed by a
     little. At Ctrl-C raises `OptimumInterrupted` with the bounds at hand, if there are any. Raises `InvalidInput` for
@@ -132,16 +140,18 @@ def optimum(
         raise InvalidInput(f"unknown method {method!r}; choose {', '.join(METHODS)}")
     if method == "levels":
         delayed_only(scheme, "levels are")
+        if weights is not None and any(value < 0 for own in weights for value in own):
+            raise InvalidInput("levels need weights of at least 0; use the method columns")
     if not gap > 0 or (seconds is not None and not seconds > 0):
         raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive")
     if seconds is not None and clock is None:
         raise InvalidInput("seconds needs a clock; pass clock=time.perf_counter")
-    problem = BoundProblem.of(target, draft, scheme)
-    if isinstance(scheme, Delayed) and scheme.K == 1:
+    problem = BoundProblem.of(target, draft, scheme, weights)
+    if isinstance(scheme, Delayed) and scheme.K == 1 and not problem.lessens:
         first = ([1.0], [np.arange(problem.iid.shares.shape[1])])
         plan = as_plan(problem.vocab_size, scheme, [first] * len(problem.iid.groups))
         return _exact(problem, plan, single_path_prices(problem), (), "exact")
-    if isinstance(scheme, Delayed) and scheme.depth == 1:
+    if isinstance(scheme, Delayed) and scheme.depth == 1 and weights is None:
         return _exact(problem, *_one_step(problem, scheme), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
     found = _searched(problem, scheme, gap, method, search)
@@ -167,10 +177,11 @@ def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: st
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too
         plan = as_plan(problem.vocab_size, scheme, mixtures)
-        bounds = _exact(problem, plan, rounded(search.prices), tuple(search.history), used)
+        limits = rounded(search.law) if problem.lessens else None
+        bounds = _exact(problem, plan, rounded(search.prices), tuple(search.history), used, limits)
         return replace(bounds, timed_out=late)
 
-    if method == "columns" or not isinstance(scheme, Delayed):
+    if method == "columns" or problem.lessens or not isinstance(scheme, Delayed):
         return exact(generate(Columns(problem.floats), goal, search), "columns")
     with search.until_interrupted():
         minimise(problem.floats, goal, search)
@@ -212,9 +223,14 @@ def _exact(
     prices: NodeValues,
     history: tuple[tuple[float, float, float], ...],
     method: str,
+    limits: NodeValues | None = None,
 ) -> Optimum:
     """Both bounds recomputed in rationals from the plan and the prices."""
-    upper = price_bound(prices, problem)
-    lower = efficiency(reach(mixed_law(plan, problem), problem.target))
-    exact_prices = tuple(tuple(Fraction(as_python(value)) for value in values) for values in prices)
-    return Optimum(Fraction(as_python(lower)), Fraction(as_python(upper)), plan, exact_prices, history, method)
+    lower = worth(reach(mixed_law(plan, problem), problem.target, limits), problem.weights)
+    bounds = Fraction(as_python(lower)), Fraction(as_python(price_bound(prices, problem)))
+    weights, kept = (None if each is None else _fractions(each) for each in (problem.node_weights, limits))
+    return Optimum(*bounds, plan, _fractions(prices), history, method, weights=weights, limits=kept)
+
+
+def _fractions(values: NodeValues) -> tuple[tuple[Fraction, ...], ...]:
+    return tuple(tuple(Fraction(as_python(value)) for value in level) for level in values)

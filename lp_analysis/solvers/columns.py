@@ -2,7 +2,9 @@
 
 Master program over the reach `D` and weights of the orders found so far, one mixture for each trunk:
 
-    maximise sum D   with   D(c) <= r(c),  D(c,y) <= D(c) p(y|c),   r = mixture of the orders' selection laws.
+    maximise sum w D   with   D(c) <= r(c),  D(c,y) <= D(c) p(y|c),   r = mixture of the orders' selection laws,
+
+where `w` is the weight of a node, 1 for block efficiency.
 
 1. Solve the master (HiGHS, warm start). Its value is a lower bound, attained by block verification against `r`.
 2. The duals of `D <= r` are node prices; any prices give an upper bound (`prices`). Keep the best.
@@ -48,7 +50,7 @@ class Columns:
         """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, then what the output has to obey."""
         self.n, trunks = int(self.starts[-1]), len(self.orders)
         self.model = model = warm_model()
-        model.addCols(self.n, -np.ones(self.n), np.zeros(self.n), np.ones(self.n), 0, EMPTY[0], *EMPTY)
+        model.addCols(self.n, -self.problem.weights_below, np.zeros(self.n), np.ones(self.n), 0, EMPTY[0], *EMPTY)
         for depth in range(1, self.L + 1):
             fixed = self.fixed[depth] if depth < len(self.fixed) else np.zeros(self.V**depth)
             for i, right in enumerate(fixed):
@@ -84,13 +86,14 @@ class Columns:
         return True
 
     def solve(self) -> tuple[float, NodeValues, list[Any]]:
-        """Value of the master plus 1, prices by depth, and the weights of the orders of each trunk."""
+        """Value of the master with the root, prices by depth, and the weights of the orders of each trunk."""
         self.model.run()
         solution = self.model.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         prices = [np.zeros(1)] + [np.maximum(-duals[self.starts[d] : self.starts[d + 1]], 0) for d in range(self.L)]
         weights = [np.maximum(values[columns], 0) for columns in self._columns]
-        return 1 - float(self.model.getInfo().objective_function_value), prices, weights
+        self.reached = [np.ones(1)] + [values[self.starts[d] : self.starts[d + 1]] for d in range(self.L)]
+        return float(self.problem.weights[0][0]) - float(self.model.getInfo().objective_function_value), prices, weights
 
 
 def likely_orders(problem: BoundProblem) -> Any:
@@ -121,7 +124,7 @@ def generate(
             lower, prices, weights = columns.solve()
             if not best or lower > search.lower:
                 best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
-            search.offer(lower, None, float(price_bound(prices, problem)), prices)
+            search.offer(lower, columns.reached, float(price_bound(prices, problem)), prices)
             if search.gap <= gap or search.late or not _grow(columns, prices, search):
                 break
     return best

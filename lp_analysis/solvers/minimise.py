@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.hitting import IidBranches
-from draftproof.lp_analysis.nodes import NodeValues, efficiency, reach
+from draftproof.lp_analysis.nodes import NodeValues, reach, worth
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.interior import InteriorPoint, State
@@ -108,7 +108,7 @@ def minimise(problem: BoundProblem, gap: float, search: Search) -> None:
     """
     trees = problem.iid
     nothing = [values * 0 for values in trees.masses]  # first bounds, from prices of 0
-    alone = float(efficiency(reach(trees.masses, problem.target)))
+    alone = float(worth(reach(trees.masses, problem.target), problem.weights))
     search.offer(alone, trees.masses[-1], float(price_bound(nothing, problem)), nothing)
     in_stages(LevelProgram, problem, first_knots(len(trees.groups), 16), gap, search)
 
@@ -118,7 +118,8 @@ def in_stages(
 ) -> Any:
     """Solve programs, each at knots that the one before refines, from these on; returns the last ones."""
     trees = problem.iid
-    smooth = BoundProblem(_blended(problem.target), IidBranches(_blended(trees.draft_tables), trees.scheme))
+    branches = IidBranches(_blended(trees.draft_tables), trees.scheme)
+    smooth = BoundProblem(_blended(problem.target), branches, problem.node_weights)
     idle = 0
     while idle < 3 and not search.late and trees.shares.size * knots.shape[1] < CELLS:
         before = search.gap

@@ -8,11 +8,11 @@ from draftproof.lp_analysis.bias_prices import bias_bound, end_worths
 from draftproof.lp_analysis.nodes import (
     NodeValues,
     children,
-    efficiency,
     from_leaves,
     hit_probability,
     prefix_masses,
     reach,
+    worth,
 )
 from draftproof.lp_analysis.prices import end_prices, price_bound, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
@@ -60,21 +60,24 @@ class LevelProgram(InteriorPoint):
         natural = Constraints(i, ii + i, iii + i, cells)
         omega = between(natural)
         pi = np.concatenate([np.full(rows.V**d, 0.5 * d) for d in range(1, L + 1)])
-        t = np.concatenate([np.full(rows.V**d, 1.5 * (L - d + 1)) for d in range(1, L + 1)])
+        w = self.problem.weights_below
+        most = max(float(w.max()), 1.0)
+        t = np.concatenate([np.full(rows.V**d, 1.5 * most * (L - d + 1)) for d in range(1, L + 1)])
         b = np.zeros((rows.T, rows.M))
         a = rows.slopes.max() * 0.5 * L + 1 + np.minimum(0.3 * (omega.cells / cells).max(2), 50.0)
         x = Unknowns(t, pi, a, b)
         left = rows.apply(x)
-        return State(x, left._replace(i=left.i - 1), Constraints(i, ii, iii, cells), omega)
+        return State(x, left._replace(i=left.i - w), Constraints(i, ii, iii, cells), omega)
 
     def read(self, state: State, truth: BoundProblem) -> Reading:
         """The law of the transport, and the prices."""
         rows = self.rows
         law = np.maximum(rows.law(state.multiplier.cells), 0)
-        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), truth.target)
-        lower = float(efficiency(reach(from_leaves(law, rows.V, rows.L), truth.target)))
+        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), truth)
+        lower = float(worth(reach(from_leaves(law, rows.V, rows.L), truth.target), truth.weights))
         upper = float(price_bound(prices, truth))
-        return Reading(lower, law, upper, prices, 1 + self.objective(state.x), end_prices(prices, truth))
+        value = float(truth.weights[0][0]) + self.objective(state.x)
+        return Reading(lower, law, upper, prices, value, end_prices(prices, truth))
 
 
 def cell_slopes(problem: BoundProblem, knots: Any) -> Any:

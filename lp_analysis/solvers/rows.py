@@ -4,13 +4,14 @@
 slope `s_j`). With `n` nodes below the root, `T = V**L1` trunks and `N = V**L2` paths of each, the program is
 
     minimise  sum_y p(y) t(y) + sum_x q(x) a(x) + sum_j q(trunk) w_j b(trunk, j)
-    i.    t(c) + pi(c) - pi(parent) - sum_y p(y|c) t(c,y)  >= 1      multiplier: reach D(c)
+    i.    t(c) + pi(c) - pi(parent) - sum_y p(y|c) t(c,y)  >= w(c)   multiplier: reach D(c)
     ii.   t(c) >= 0                                                  multiplier: correction mass
     iii.  pi(c) - pi(parent) >= 0                                    multiplier: r(c) - D(c)
     iv.   a(x) + b(trunk, j) - s_j pi(x) >= 0                        multiplier: transport X(x, j)
 
-`pi` sums the prices along the path. The transport spreads the mass of path `x` over the cells, and
-`r(x) = sum_j s_j X(x, j)` is a selection law in the base polytope, since the interpolated `g` lies below `g`.
+`pi` sums the prices along the path; `w` is the weight of a node, 1 for block efficiency. The transport spreads the
+mass of path `x` over the cells, and `r(x) = sum_j s_j X(x, j)` is a selection law in the base polytope, since the
+interpolated `g` lies below `g`.
 
 For the frontier `g` is interpolated as above. With the prices `z(x)` of shortfalls of paths, `Z(c)` at least their mean
 below `c` (`Z = z` at the paths) and `pi(c)` the largest worth `w` on the path to `c`, the program is

@@ -103,7 +103,7 @@ def test_the_price_bound_is_a_mean_over_trees(seed, case):
         for i, context in enumerate(product(range(problem.vocab_size), repeat=depth)):
             pi[context] = pi[context[:-1]] + prices[depth][i]
     mean = sum(mass * max(pi[c] for c in tree) for tree, mass in trees_of(*case, seed=seed % 5).trees)
-    assert price_bound(prices, problem) == node_worths(prices, problem.target)[0][0] + mean
+    assert price_bound(prices, problem) == node_worths(prices, problem)[0][0] + mean
 
 
 def random_mixture(problem, scheme, seed):

@@ -85,11 +85,9 @@ def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shap
     assert bound(there) >= bound(here) + step
     middle = [(a + b) / 2 for a, b in zip(here, there, strict=True)]
     assert 2 * bound(middle) <= bound(here) + bound(there)
-    less = trimmed(here, problem.target)
+    less = trimmed(here, problem)
     assert bound(less) <= bound(here)
-    assert all(
-        (a == b).all() for a, b in zip(*(node_worths(prices, problem.target) for prices in (less, here)), strict=True)
-    )
+    assert all((a == b).all() for a, b in zip(*(node_worths(prices, problem) for prices in (less, here)), strict=True))
 
 
 def test_negative_prices_are_refused():
@@ -142,5 +140,5 @@ def test_trimmed_prices_are_at_most_what_is_paid_below():
     target = [np.array([[half, half]]), np.array([[third, 1 - third], [half, half]])]
     prices = [np.array([fmpq(0)]), np.array([fmpq(5), third]), np.array([half, fmpq(3), half, half])]
     # a leaf is worth 1 - mu, at least 0: [1/2, 0, 1/2, 1/2]; so most is 1 at a leaf, 1 + 1/6 and 1 + 1/2 above
-    found = trimmed(prices, target)
+    found = trimmed(prices, BoundProblem(target, IidBranches(target, Delayed(1, 0, 2))))
     assert [each.tolist() for each in found] == [[0], [1 + third / 2, third], [half, 1, half, half]]
