@@ -12,11 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
-    from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate, law_certificate
-    from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
+    from draftproof.lp_analysis.certificates import (
+        certificate,
+        dumps,
+        frontier_certificate,
+        law_certificate,
+        long_run_certificate,
+    )
+    from draftproof.lp_analysis.checker import (
+        check_certificate,
+        check_file,
+        check_frontier,
+        check_long_run,
+        read_certificate,
+    )
     from draftproof.lp_analysis.direct import direct_bound, measured_bound
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
     from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
+    from draftproof.lp_analysis.potentials import LongRun, long_run
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
     from draftproof.lp_analysis.single_step import single_step_optimum
     from draftproof.lp_analysis.solve import METHODS, Optimum, OptimumInterrupted, optimum
@@ -30,17 +43,21 @@ __all__ = [
     "Hitting",
     "IidBranches",
     "ListedTrees",
+    "LongRun",
     "Optimum",
     "OptimumInterrupted",
     "certificate",
     "check_certificate",
     "check_file",
     "check_frontier",
+    "check_long_run",
     "direct_bound",
     "dumps",
     "frontier",
     "frontier_certificate",
     "law_certificate",
+    "long_run",
+    "long_run_certificate",
     "measure",
     "measured_bound",
     "optimum",
@@ -51,11 +68,16 @@ __all__ = [
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     "measure": "bias_measures",
-    **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "law_certificate"), "certificates"),
-    **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
+    **dict.fromkeys(
+        ("certificate", "dumps", "frontier_certificate", "law_certificate", "long_run_certificate"), "certificates"
+    ),
+    **dict.fromkeys(
+        ("check_certificate", "check_file", "check_frontier", "check_long_run", "read_certificate"), "checker"
+    ),
     **dict.fromkeys(("direct_bound", "measured_bound"), "direct"),
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
+    **dict.fromkeys(("LongRun", "long_run"), "potentials"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
     "single_step_optimum": "single_step",
     **dict.fromkeys(("METHODS", "Optimum", "OptimumInterrupted", "optimum"), "solve"),

@@ -5,7 +5,9 @@ File format (JSON): `instance` (rows and draft scheme, as in instance files), `d
 `plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a path), and `lower`, `upper`, `gap`. Orders rank
 the paths below each trunk; those of schemes whose trees are listed rank all contexts that can be leaves, numbered with
 the deepest first. A frontier has `points` instead: `bias`, `lower`, `upper`, `price`, `shortfalls` (one a path),
-`plan`, `reach` and `corrections` (one a node, by depth). All numbers are exact, as text. `checker` recomputes
+`plan`, `reach` and `corrections` (one a node, by depth). A long run has the rows of the `target` and the `draft` in
+every state, the last `order` tokens, its `scheme`, the `potentials` of the states and for each of them one of `blocks`:
+`prices`, `plan` and `limits` where there are any. All numbers are exact, as text. `checker` recomputes
 everything from the rows.
 """
 
@@ -22,6 +24,7 @@ from draftproof.lp_analysis.decompose import repaired
 from draftproof.lp_analysis.frontier_points import FrontierPoint
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach, worth
 from draftproof.lp_analysis.orders import Plan, mixed_law
+from draftproof.lp_analysis.potentials import LongRun
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
 from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
@@ -33,6 +36,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
 FORMAT, FRONTIER_FORMAT = "draftproof bound 1", "draftproof frontier 1"
+LONG_RUN_FORMAT = "draftproof long run 1"
 #: The longest text of a probability that the reader of instance files accepts.
 LONGEST_TEXT = 4000
 
@@ -86,6 +90,30 @@ def frontier_certificate(
     }
     check_frontier(fields)
     return fields
+
+
+def long_run_certificate(bounds: LongRun) -> dict[str, Any]:
+    """The certificate of a long run as plain data. Raises `InvalidInput` for user-defined schemes."""
+    if isinstance(bounds.scheme, UserScheme):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {bounds.scheme} is defined elsewhere; its bounds stand alone"
+        )
+    blocks = []
+    for found in bounds.optima:
+        proof = _attained(found)
+        proof.pop("weights")  # they follow from the potentials
+        blocks.append({"prices": [_texts(level) for level in found.prices[1:]], **proof})
+    source = bounds.source
+    return {
+        "format": LONG_RUN_FORMAT,
+        "order": source.order,
+        "target": [_texts(row) for row in source.target],
+        "draft": [_texts(row) for row in source.draft],
+        "scheme": bounds.scheme.as_dict(),
+        "potentials": _texts(bounds.potentials),
+        "blocks": blocks,
+        **dict(zip(("lower", "upper", "gap"), _texts([bounds.lower, bounds.upper, bounds.gap]), strict=True)),
+    }
 
 
 def _point(point: FrontierPoint) -> dict[str, Any]:

@@ -13,18 +13,23 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from flint import fmpq, fmpz
 
 from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.tables import context_at, context_count
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _FRONTIER_KEYS = {"format", "instance", "digest", "points"}
+_LONG_RUN_KEYS = {"format", "order", "target", "draft", "scheme", "potentials", "blocks", "lower", "upper", "gap"}
 _POINT_KEYS = {"bias", "price", "shortfalls", "plan", "reach", "corrections", "lower", "upper"}
 _NUMBER, _SIGNED = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?"), re.compile(r"-?[0-9]+(/0*[1-9][0-9]*)?")
 #: Most draft trees that are enumerated.
@@ -61,21 +66,10 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     if not isinstance(fields, dict) or set(fields) - optional not in (_KEYS | {"plan"}, _KEYS | {"law"}):
         raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
     rows, scheme = _stated_rows(fields, "draftproof bound 1", instance)
-    depth, p = scheme.depth, rows.target.tables
-    sizes = [rows.vocab_size**d for d in range(depth + 1)]
-    prices = _numbers("prices", fields["prices"], sizes[1:])
-    groups = _groups(rows, scheme)
-    masses = [[fmpq(0)] * size for size in sizes]
-    if "plan" in fields:
-        _mix(fields["plan"], groups, masses)
-    elif scheme.name == "delayed":
-        shape = scheme.as_dict()
-        masses[depth] = _stated(fields["law"], _trunks(rows.draft.tables, shape["L1"], depth), shape["K"])
-    else:
-        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {scheme} give a plan")
-    weights = _numbers("weights", fields["weights"], sizes, _SIGNED) if "weights" in fields else _ones(sizes)
-    limits = _numbers("limits", fields["limits"], sizes) if "limits" in fields else None
-    lower, upper = _lower(masses, p, weights, limits), _upper(prices, p, groups, weights)
+    sizes = [rows.vocab_size**d for d in range(scheme.depth + 1)]
+    ones = [[fmpq(1)] * size for size in sizes]  # those of block efficiency
+    weights = _numbers("weights", fields["weights"], sizes, _SIGNED) if "weights" in fields else ones
+    lower, upper = _block(fields, rows, scheme, weights)
     for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
         _same(name, fields[name], str(value))
     return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
@@ -88,6 +82,75 @@ def check_frontier(fields: Any, instance: Instance | None = None) -> list[tuple[
     rows, scheme = _stated_rows(fields, "draftproof frontier 1", instance)
     groups = _groups(rows, scheme)
     return [_point(point, rows, scheme.depth, groups) for point in fields["points"]]
+
+
+def check_long_run(fields: Any) -> tuple[Fraction, Fraction]:
+    """The proved `(lower, upper)` of a long run; raises as `check_certificate` does.
+
+    From every state a block is worth the tokens, and the potential of the state where it ends less that of its own:
+    `sum_c w(c) D(c)` with `w(c) = 1 + sum_y p(y|c) h(c,y) - h(c)`. The least lower and the largest upper bound hold.
+    """
+    if not isinstance(fields, dict) or set(fields) != _LONG_RUN_KEYS:
+        raise InvalidInput(f"a certificate of a long run has the keys {', '.join(sorted(_LONG_RUN_KEYS))}")
+    _same("format", fields["format"], "draftproof long run 1")
+    target, draft, states = _stated_states(fields)
+    scheme, size = scheme_from_dict(fields["scheme"]), target.vocab_size
+    if context_count(size, scheme.depth) > _MOST_TREES:
+        raise TooLarge(f"V^L = {size}^{scheme.depth} paths are more than {_MOST_TREES:,}")
+    (potentials,) = _numbers("potentials", [fields["potentials"]], [states], _SIGNED)
+    after = [
+        sum(a * b for a, b in zip(row, _from(potentials, s, size), strict=True)) for s, row in enumerate(target.states)
+    ]
+    weights = [1 + mean - own for mean, own in zip(after, potentials, strict=True)]
+    if not isinstance(fields["blocks"], list) or len(fields["blocks"]) != states:
+        raise InvalidInput(f"blocks: give one for each of {states} states")
+    bounds = []
+    for state, block in enumerate(fields["blocks"]):
+        if not isinstance(block, dict) or set(block) - {"limits"} != {"prices", "plan"}:
+            raise InvalidInput(f"block {state} must hold prices, a plan and limits where there are any")
+        root = context_at(state, target.order, size)
+        rows = Instance.of(target.starting_at(root), draft.starting_at(root), scheme.depth, RATIONAL)
+        own = [_from(weights, state, size**d) for d in range(scheme.depth + 1)]
+        bounds.append(_block(block, rows, scheme, own))
+    lower, upper = min(low for low, _ in bounds), max(high for _, high in bounds)
+    for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
+        _same(name, fields[name], str(value))
+    return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
+
+
+def _stated_states(fields: dict[str, Any]) -> tuple[MarkovProcess, MarkovProcess, int]:
+    """The target and the draft of a long run, and the number of their states, the last `order` tokens."""
+    order, first = fields["order"], fields["target"]
+    size = len(first[0]) if isinstance(first, list) and first and isinstance(first[0], list) else 0
+    if type(order) is not int or not 0 <= order <= 64 or size < 1 or size**order != len(first):
+        raise InvalidInput("target must list one row for each of V^order states")
+    numbers = [_numbers(name, fields[name], [size] * len(first)) for name in ("target", "draft")]
+    rows = [np.array(part, dtype=object).reshape(len(first), size) for part in numbers]
+    processes = [MarkovProcess(part, (0,) * order, name) for part, name in zip(rows, ("target", "draft"), strict=True)]
+    return processes[0], processes[1], len(first)
+
+
+def _from(values: list[Any], state: int, width: int) -> list[Any]:
+    """The values of the states after all contexts of one length from a state; width: how many contexts."""
+    return [values[(state * width + place) % len(values)] for place in range(width)]
+
+
+def _block(fields: Any, rows: Instance, scheme: DraftScheme, weights: list[list[Any]]) -> tuple[Any, Any]:
+    """What the plan of a block is worth, or that of a certificate of one block, and what none exceeds."""
+    depth, p = scheme.depth, rows.target.tables
+    sizes = [rows.vocab_size**d for d in range(depth + 1)]
+    prices = _numbers("prices", fields["prices"], sizes[1:])
+    limits = _numbers("limits", fields["limits"], sizes) if "limits" in fields else None
+    groups = _groups(rows, scheme)
+    masses = [[fmpq(0)] * size for size in sizes]
+    if "plan" in fields:
+        _mix(fields["plan"], groups, masses)
+    elif scheme.name == "delayed":
+        shape = scheme.as_dict()
+        masses[depth] = _stated(fields["law"], _trunks(rows.draft.tables, shape["L1"], depth), shape["K"])
+    else:
+        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {scheme} give a plan")
+    return _lower(masses, p, weights, limits), _upper(prices, p, groups, weights)
 
 
 def _point(fields: Any, rows: Instance, depth: int, groups: list[_Group]) -> tuple[Fraction, Fraction, Fraction]:
@@ -311,11 +374,6 @@ def _first_leaf(trees: list[tuple[list[int], Any]], order: list[int]) -> Iterato
     for leaves, mass in trees:
         chances[min(ranks[end] for end in leaves)] += mass
     return zip(order, chances, strict=True)
-
-
-def _ones(sizes: list[int]) -> list[list[Any]]:
-    """The weights of block efficiency."""
-    return [[fmpq(1)] * size for size in sizes]
 
 
 def _upper(prices: list[Any], p: Any, groups: list[_Group], weights: list[list[Any]]) -> Any:
