@@ -13,7 +13,7 @@ from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, prefi
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.vectors import positive_part
+from draftproof.simulator.residual import positive_part
 
 Measured = Fraction | float
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.orders import order_law
-from draftproof.simulator.vectors import positive_part
+from draftproof.simulator.residual import positive_part
 
 #: An excess below this is rounding, of sums of at most some 10^4 masses.
 ROUNDING = 1e-14

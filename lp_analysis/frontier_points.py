@@ -33,9 +33,9 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.shown import number_text
 from draftproof.simulator.tables import context_count
-from draftproof.simulator.vectors import positive_part
 
 #: The most paths `V**L` for column generation: its master program has four variables a node.
 MOST_COLUMN_PATHS = 1_100

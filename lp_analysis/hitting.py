@@ -33,8 +33,8 @@ from draftproof.simulator.drafts.stratified import mean_product
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.tables import TableProcess, context_at, context_index
-from draftproof.simulator.vectors import positive_part
 
 #: The draft tree as its set of nodes, with its probability; each set once.
 Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]

@@ -21,7 +21,7 @@ from draftproof.lp_analysis.nodes import NodeValues, children
 from draftproof.lp_analysis.orders import selection_law
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.vectors import positive_part
+from draftproof.simulator.residual import positive_part
 
 
 def node_worths(prices: NodeValues, problem: BoundProblem) -> NodeValues:

@@ -37,8 +37,8 @@ from draftproof.simulator.counters import Counters, Place
 from draftproof.simulator.errors import NoFunction, cut
 from draftproof.simulator.generators import generator_state, generators_of, is_generator, is_shared
 from draftproof.simulator.origins import acting, is_foreign, is_library, is_ours, is_trusted
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.user_code import Exact
-from draftproof.simulator.vectors import is_tensor
 
 #: Objects in one snapshot at most; further ones are left out.
 MOST = 20_000

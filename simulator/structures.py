@@ -125,6 +125,8 @@ class Continued:
 
 S = TypeVar("S", bound="Structure | Selection")
 Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
+#: Structures of verifiers that have no attribute `structure`, by their type: those of the core.
+OF_TYPES: dict[type, Structure] = {}
 
 
 def declared(verifier: Verifier) -> Structure | None:
@@ -132,7 +134,7 @@ def declared(verifier: Verifier) -> Structure | None:
 
     None if it has none. Raises `InvalidVerifier` for one that is of no known kind.
     """
-    structure = getattr(verifier, "structure", None)
+    structure = getattr(verifier, "structure", OF_TYPES.get(type(verifier)))
     if structure is None:
         return None
     if not isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered, Continued)):

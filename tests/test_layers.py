@@ -17,7 +17,8 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 HOUSE = """
     simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
     simulator.raised simulator.generators simulator.counters
-    simulator.arithmetic simulator.few simulator.vectors simulator.coins simulator.tables
+    simulator.arithmetic simulator.residual
+    simulator.vectors simulator.coins simulator.tables
     simulator.user_code simulator.structures
     simulator.changes
     simulator.drafts

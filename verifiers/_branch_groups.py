@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.few import few_tokens
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import DraftNode, Vector
-from draftproof.simulator.vectors import is_tensor, on_host
-from draftproof.verifiers._classes import WHOLE, Sorted, masses_of
+from draftproof.simulator.residual import is_tensor
+from draftproof.simulator.vectors import on_host
+from draftproof.verifiers._classes import Sorted, masses_of
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,6 @@ class Group:
 
     law: Vector
     drafted: tuple[int, ...]
-
-    @property
-    def tokens(self) -> Any:
-        """An index of the tokens that the law may have: the few that it tells, or all."""
-        few = few_tokens(self.law)
-        return WHOLE if few is None else few.tokens
 
 
 def groups_of(node: DraftNode) -> list[Group]:
@@ -53,10 +47,10 @@ def groups_of(node: DraftNode) -> list[Group]:
 
 def mean_drafts(groups: Sequence[Group]) -> Vector:
     """For each token, how many branches of one node draw it on average."""
-    first, *others = sorted(groups, key=lambda group: group.tokens is not WHOLE)
+    first, *others = groups
     drafts = len(first.drafted) * first.law
     for group in others:
-        drafts[group.tokens] += len(group.drafted) * group.law[group.tokens]
+        drafts += len(group.drafted) * group.law
     return drafts
 
 
@@ -93,17 +87,16 @@ def race_classes(
     The masses of `p` are of the part that the group should meet. an_octave: a power of two, at most 16. scratch: `V`
     numbers of float64 that may be overwritten.
     """
-    laws, tokens = [group.law for group in groups], [group.tokens for group in groups]
+    laws = [group.law for group in groups]
     counts = [len(group.drafted) for group in groups]
     mean = laws[0] if len(groups) == 1 else mean_drafts(groups) / sum(counts)
     if all(map(on_host, (target, *laws))):
         target, mean, laws = target.numpy(), mean.numpy(), [law.numpy() for law in laws]
-        tokens = [inside.numpy() if is_tensor(inside) else inside for inside in tokens]
     numbers, whole = _numbers(target, mean, scratch)
     first, fold = _classes(classes, an_octave)
     found = []
-    for law, count, inside in zip(laws, counts, tokens, strict=True):
-        sums = _sums(whole[inside], law[inside])
+    for law, count in zip(laws, counts, strict=True):
+        sums = _sums(whole, law)
         p, q = (np.add.reduceat(part, first) for part in (sums * _MIDDLES, sums))
         large = _large(law)
         if len(large):

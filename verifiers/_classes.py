@@ -18,8 +18,8 @@ import numpy as np
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Coin, Vector
-from draftproof.simulator.vectors import is_tensor, minimum, on_host, residual
-from draftproof.verifiers._paths import capped
+from draftproof.simulator.residual import capped, is_tensor, residual
+from draftproof.simulator.vectors import minimum, on_host
 
 #: Classes, and how many there are in an octave (a factor of two) of `p/q`, for a program whose cost grows quickly.
 CLASSES, AN_OCTAVE = 32, 2

@@ -22,7 +22,8 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.protocol import Context, Vector
-from draftproof.simulator.vectors import is_tensor, joined, minimum, top_tokens, without
+from draftproof.simulator.residual import is_tensor
+from draftproof.simulator.vectors import joined, minimum, top_tokens, without
 from draftproof.verifiers._equalised import POWER, ROUNDS
 from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._programs import check_numbers, memoised, posed

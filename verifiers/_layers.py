@@ -23,7 +23,7 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
-from draftproof.simulator.vectors import is_tensor, positive_part
+from draftproof.simulator.residual import is_tensor, positive_part
 from draftproof.verifiers._classes import CLASSES, WHOLE
 
 #: Tokens of a row that are added up at a time: so few fit into the processor's cache.

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
-from draftproof.simulator.vectors import excess, minimum, normalised, positive_part, residual, sums
+from draftproof.simulator.residual import capped, positive_part
+from draftproof.simulator.vectors import minimum, normalised, sums
+from draftproof.verifiers.block import block_verify
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,9 @@ class Drawn:
         return cls(law[token], lambda: law)
 
 
-def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) -> Verdict:
-    """Block verification of a path drafted from `laws`.
-
-    path: its nodes, root first, `L + 1` of them. laws: the next-token law at each of the first `L` nodes, shape `(V,)`.
-    """
-    tokens = [child.context[-1] for child in path[1:]]
-    return verify_drawn(path, [Drawn.of(law, token) for law, token in zip(laws, tokens, strict=True)], coin)
-
-
 def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -> Verdict:
-    """`block_verify` with laws whose rows are computed only where they are needed."""
-    weights: list[Any] = [1]
-    for (node, child), law in zip(pairwise(path), laws, strict=True):
-        weights.append(capped(weights[-1] * node.target[child.context[-1]], law.mass))
-    if coin.flip(weights[-1]):
-        return Verdict(path[-1].context, coin.choose(path[-1].target))
-    for depth in range(len(laws) - 1, 0, -1):
-        node, law, weight = path[depth], laws[depth].row(), weights[depth]
-        if coin.flip(stop_probability(weight, node.target, law)):
-            return Verdict(node.context, coin.choose(leftover(weight, node.target, law)))
-    return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0].row())))
+    """Block verification of a path, root first, whose `L` tokens were drawn from `laws`."""
+    return block_verify(path, [law.mass for law in laws], lambda depth: laws[depth].row(), coin)
 
 
 def count_iid_branches(root: DraftNode) -> int:
@@ -81,15 +64,8 @@ def _branch_depth(node: DraftNode, paths: int) -> int:
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
-    """`min(1, w p(x)/q(x))` at a drafted token; as `capped` where `q = 0`."""
+    """`min(1, w p(x)/q(x))` at a drafted token; see `capped`."""
     return capped(weight * p[token], q[token])
-
-
-def capped(target: Any, mass: Any) -> Any:
-    """`min(1, target / mass)` of a drafted token; as `acceptance`, where `mass = 0` it is 1 if `target > 0`, else 0."""
-    if target < mass:
-        return target / mass
-    return 1 if target > 0 else 0
 
 
 def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
@@ -102,17 +78,6 @@ def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
         node = node.child(token)
         path.append((node, weight))
     return path
-
-
-def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
-    """Normalised `(w p - q)+`, `p` where it is zero: the new target of a node whose continuation was rejected."""
-    return residual(weight * p, q, otherwise=p)
-
-
-def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
-    """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
-    total = excess(p, q, weight).sum()
-    return total / (total + (1 - weight)) if total > 0 else 0  # the brackets keep rounding from cancelling it
 
 
 def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:

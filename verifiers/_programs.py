@@ -11,7 +11,7 @@ from flint import fmpq
 
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.residual import is_tensor
 
 #: Floats in memory at once: half a GiB.
 MOST_NUMBERS = 2**26

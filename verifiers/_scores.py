@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import layers, minimum, residual, times
+from draftproof.simulator.residual import residual
+from draftproof.simulator.vectors import layers, minimum, times
 from draftproof.verifiers._classes import OneDraft, Sorted, by_classes, classes_of, one_class, table
 from draftproof.verifiers._programs import check_numbers, posed
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
-from draftproof.simulator.structures import TopDown
 
 #: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
 NextToken = Callable[[Vector, Any, tuple[int, ...], Coin], int]
@@ -37,22 +35,3 @@ def walk(
             return Verdict(node.context, token)
         node = node.child(token)
     return Verdict(node.context, coin.choose(node.target))
-
-
-class _HasStructure(Protocol):
-    @property
-    def structure(self) -> TopDown | None: ...
-
-
-def acceptance_rate(verifier: _HasStructure, p: Vector, q: Vector, k: int) -> Any:
-    """Probability that one node accepts one of `k` i.i.d. drafts: what its child law goes on with, shape `(n..)`.
-
-    p, q: shape `(n.., V)`.
-    """
-    structure = verifier.structure
-    if structure is None:
-        raise InvalidInput("acceptance rates have no closed form with this solver; use block_law")
-    if structure.last_step is not None:
-        return structure.last_step(p, q, {k: 1})[1].sum(-1)
-    assert structure.child_law is not None
-    return structure.child_law(p, q, k)[1:].sum(0).sum(-1)

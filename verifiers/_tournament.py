@@ -22,7 +22,8 @@ import numpy as np
 import scipy
 
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
+from draftproof.simulator.residual import is_tensor, residual
+from draftproof.simulator.vectors import layers, minimum
 from draftproof.verifiers._classes import OneDraft, by_classes, classes_of, one_class, table
 from draftproof.verifiers._programs import DECIMALS, check_numbers, memoised, posed
 

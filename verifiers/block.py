@@ -11,13 +11,14 @@ The reach of a prefix, averaged over the later drafts, is its mass under `q` tim
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar
 
 from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
-from draftproof.simulator.structures import OnePath
-from draftproof.verifiers._paths import at_rejection, block_verify, child_weights
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import capped, excess, residual
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,34 @@ class Block:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
         path = first_path(root)
-        return block_verify(path, [node.draft for node in path[:-1]], coin)
+        masses = [node.draft[child.context[-1]] for node, child in pairwise(path)]
+        return block_verify(path, masses, lambda depth: path[depth].draft, coin)
 
-    @property
-    def structure(self) -> OnePath:
-        return OnePath(child_weights, at_rejection)
+
+def block_verify(path: Sequence[DraftNode], masses: Sequence[Any], law: Callable[[int], Vector], coin: Coin) -> Verdict:
+    """Block verification of a path drafted from any laws, which stand for `q`.
+
+    path: its nodes, root first, `L + 1` of them. masses: that of each of the `L` tokens under its law. law: the law at
+    a depth, shape `(V,)`, asked for only where the path is rejected.
+    """
+    weights: list[Any] = [1]
+    for child, mass in zip(path[1:], masses, strict=True):
+        weights.append(capped(weights[-1] * path[len(weights) - 1].target[child.context[-1]], mass))
+    if coin.flip(weights[-1]):
+        return Verdict(path[-1].context, coin.choose(path[-1].target))
+    for depth in range(len(masses) - 1, 0, -1):
+        p, q, weight = path[depth].target, law(depth), weights[depth]
+        if coin.flip(stop_probability(weight, p, q)):
+            return Verdict(path[depth].context, coin.choose(leftover(weight, p, q)))
+    return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, law(0))))
+
+
+def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
+    """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
+    total = excess(p, q, weight).sum()
+    return total / (total + (1 - weight)) if total > 0 else 0  # the brackets keep rounding from cancelling it
+
+
+def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
+    """Normalised `(w p - q)+`, `p` where it is zero: the new target of a node whose continuation was rejected."""
+    return residual(weight * p, q, otherwise=p)

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from draftproof.simulator.structures import Continued, OnePath
-from draftproof.verifiers._paths import at_rejection, block_verify, child_weights
+from draftproof.verifiers._paths import at_rejection, child_weights
+from draftproof.verifiers.block import Block
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class BlockTree:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        path = first_path(root)
-        verdict = block_verify(path, [node.draft for node in path[:-1]], coin)
-        node = path[len(verdict.accepted) - len(root.context)]
+        verdict, node = Block().verify(root, coin), root
+        for token in verdict.accepted[len(root.context) :]:
+            node = node.child(token)
         if verdict.correction in node.children:
             return self.verify(node.child(verdict.correction), coin)
         return verdict

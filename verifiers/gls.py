@@ -29,10 +29,11 @@ from flint import fmpq
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import is_tensor, stacked, stacked_layers
+from draftproof.simulator.vectors import stacked, stacked_layers
 from draftproof.verifiers._programs import check_numbers, memoised
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import walk
 
 #: Coefficients and rates of a sum of exponentials, each of shape `(n,)`.
 Exponentials = tuple[Any, Any]
@@ -54,8 +55,6 @@ class GumbelList:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token)
-
-    acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
+from draftproof.simulator.vectors import one_hot, stacked, without
 from draftproof.verifiers._top_down import walk
 
 
@@ -34,10 +35,6 @@ class GreedyMultiDraft:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token)
-
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """`p(others) + sum min(p, q')` over the rest, on greedy drafts. p, q: shape `(n.., V)`, one by one."""
-        return stacked(lambda target, draft: _accepted(target, draft, k), p, q)
 
     @property
     def structure(self) -> TopDown:
@@ -61,13 +58,6 @@ def _without_all(q: Vector, tokens: Sequence[int]) -> Vector:
     for token in tokens:
         q = without(q, token)
     return q
-
-
-def _accepted(p: Vector, q: Vector, k: int) -> Any:
-    count = min(k, int((q > 0).sum()))
-    sure = top_tokens(q, count - 1)
-    overlap = minimum(p, _without_all(q, sure))
-    return overlap.sum() + sum(p[token] - overlap[token] for token in sure)
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:

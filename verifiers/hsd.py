@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import positive_part, residual
 from draftproof.simulator.structures import OnePath
-from draftproof.simulator.vectors import positive_part, residual
 from draftproof.verifiers._paths import at_rejection, child_weights
 
 

@@ -21,11 +21,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, positive_part, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
+from draftproof.simulator.vectors import layers, one_hot, stacked, stacked_layers
 from draftproof.verifiers._classes import CLASSES
 from draftproof.verifiers._programs import check_numbers
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import walk
 from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, class_joint_law, class_rounds, tournament
 
 
@@ -50,8 +51,6 @@ class Khisti:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, partial(_next_token, self.solver))
-
-    acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown | None:

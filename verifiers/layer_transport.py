@@ -33,8 +33,9 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import Layered
-from draftproof.simulator.vectors import is_tensor, joined, minimum
+from draftproof.simulator.vectors import joined, minimum
 from draftproof.verifiers._branch_groups import Group, added, divided, groups_of, race_classes
 from draftproof.verifiers._classes import AN_OCTAVE, CLASSES, ClassLaw, Sorted, classes_of, number
 from draftproof.verifiers._equalised import equalised, newton_weights

@@ -25,11 +25,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import capped, positive_part
 from draftproof.simulator.structures import Layered
-from draftproof.simulator.vectors import minimum, one_hot, positive_part
+from draftproof.simulator.vectors import minimum, one_hot
 from draftproof.verifiers._classes import WHOLE, OneDraft, number
 from draftproof.verifiers._layers import Scored, Step, sweep
-from draftproof.verifiers._paths import capped
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._tournament import class_rounds, tournament
 from draftproof.verifiers.khisti import in_classes, law_of, winner_of

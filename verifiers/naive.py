@@ -11,11 +11,10 @@ At every node the next token has law `p`: what is accepted has mass `min(p, q)`,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import acceptance, minimum, normalised, one_draft_law, residual, token_by_token
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
+from draftproof.simulator.residual import acceptance, residual
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,3 @@ class Naive:
                 return Verdict(node.context, coin.choose(residual(node.target, node.draft)))
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=child_law)
-
-
-def child_law(p: Vector, q: Vector, k: int) -> Any:
-    """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
-    p, q = token_by_token(p), token_by_token(q)
-    accepted = minimum(p, q)
-    return one_draft_law(q, accepted, normalised(p - accepted, p), k)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import (
-    acceptance,
     acceptances,
     counted,
     layers,
@@ -24,13 +24,12 @@ from draftproof.simulator.vectors import (
     normalised,
     one_hot,
     polynomial,
-    residual,
     residuals,
     sums,
     times,
     token_by_token,
 )
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,6 @@ class NaiveTree:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token)
-
-    acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import counted, layers, polynomial, token_by_token
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class NaiveSampling:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token)
-
-    acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown:

@@ -28,17 +28,9 @@ from operator import or_
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import (
-    ascending_ratio,
-    entries,
-    joined,
-    layers,
-    one_hot,
-    residual,
-    stacked,
-    stacked_layers,
-)
+from draftproof.simulator.vectors import entries, joined, layers, one_hot, stacked, stacked_layers
 from draftproof.verifiers._branch_groups import groups_of
 from draftproof.verifiers._classes import WHOLE
 from draftproof.verifiers._layers import Scored
@@ -67,14 +59,6 @@ class OptimalTransport:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token, lambda node: node)
-
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """`min over T of [p(not T) + 1 - (1 - q(T))^k]`, the optimum of one step. p, q: shape `(n.., V)`.
-
-        The minimum is attained by a set of tokens with the largest `p/q`, so that one sort suffices. Where the sets are
-        too many to list, what the scores attain.
-        """
-        return stacked(lambda target, draft: _rate(target, draft, k), p, q)
 
     @property
     def structure(self) -> TopDown:
@@ -123,20 +107,6 @@ def _solve_layer(node: DraftNode, coin: Coin) -> int:
 def one_step(p: Vector, q: Vector, k: int) -> Scores:
     """The scores of a node with `k` drafts; the sum of p may be less than 1."""
     return scored(p, q, (*[0] * (k - 1), 1))
-
-
-def _rate(p: Vector, q: Vector, k: int) -> Any:
-    return _optimum(p, q, k) if can_list_sets([q], (k,)) else _child_law(p, q, k)[1:].sum()
-
-
-def _optimum(p: Vector, q: Vector, k: int) -> Any:
-    kept, drafted = p.sum(), q.sum() * 0
-    best = kept
-    order = ascending_ratio(p, q)[::-1]
-    for token in sorted(order, key=lambda token: bool(q[token] > 0)):  # tokens with q = 0 first: they cost nothing
-        kept, drafted = kept - p[token], drafted + q[token]
-        best = min(best, kept + 1 - (1 - drafted) ** k)
-    return best
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:

@@ -28,9 +28,10 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import OnePath, Selection
-from draftproof.simulator.vectors import is_tensor
-from draftproof.verifiers._paths import at_rejection, block_verify, child_weights, count_iid_branches
+from draftproof.verifiers._paths import at_rejection, child_weights, count_iid_branches
+from draftproof.verifiers.block import block_verify
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +86,13 @@ class Optimum:
         order = coin.choose(self._units) if len(self._units) > 1 else 0
         fork = self.plan.L1
         branch = self.plan.best(order, paths[0][:fork], [path[fork:] for path in paths])
-        nodes, laws = [root], []
+        nodes, laws, masses = [root], [], []
         for depth, token in enumerate((*paths[0][:fork], *branch)):
             node = nodes[-1]
             laws.append(self._law(node.draft, depth, self._position(node.context)))
+            masses.append(laws[-1][token])
             nodes.append(node.child(token))
-        return block_verify(nodes, laws, coin)
+        return block_verify(nodes, masses, laws.__getitem__, coin)
 
     @property
     def structure(self) -> OnePath:

@@ -28,10 +28,11 @@ from math import comb
 from typing import Any, ClassVar, TypeAlias
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.residual import capped, is_tensor
 from draftproof.simulator.structures import OnePath, Selection
-from draftproof.simulator.vectors import is_tensor, layers, stacked_layers
+from draftproof.simulator.vectors import layers, stacked_layers
 from draftproof.verifiers._classes import number
-from draftproof.verifiers._paths import Drawn, at_rejection, capped, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers._paths import Drawn, at_rejection, child_weights, count_iid_branches, verify_drawn
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._scores import Scores, scored, winning_shares
 from draftproof.verifiers._token_orders import DENOMINATOR, Mixture, node_mixtures, rounded

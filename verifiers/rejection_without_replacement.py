@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import perm
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked, without
+from draftproof.simulator.vectors import one_hot, stacked, without
 from draftproof.verifiers._top_down import walk
 
 #: An acceptance rate is computed from at most so many numbers, some ten seconds; each row counts as so many more.
@@ -42,15 +41,6 @@ class RejectionWithoutReplacement:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _next_token)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """Probability that one node accepts one of `k` drafts without replacement, by recursion over them.
-
-        p, q: shape `(n.., V)`, one instance after the other. A draw after the last rejection never equals a draft.
-        Raises `TooLarge` where the orders of the drafts are too many.
-        """
-        _check_orders(p.shape[-1], k)
-        return stacked(lambda target, draft: 1 - _missed(target, draft, k), p, q)
-
     @property
     def structure(self) -> TopDown:
         return TopDown(branch=branch)
@@ -69,30 +59,6 @@ def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> i
             return token
         p, q = residual(p, q), without(q, token)
     return coin.choose(p)
-
-
-def _check_orders(size: int, k: int) -> None:
-    orders = float(perm(size, min(k, size)))
-    if orders * (size + OVERHEAD) > MOST_STEPS:
-        raise TooLarge(
-            f"the acceptance rate at V = {size} with {k} drafts goes through {orders:.1e} orders of them; keep "
-            "the most probable tokens only, renormalised, take fewer drafts, or sample `verify`"
-        )
-
-
-def _missed(p: Vector, q: Vector, k: int) -> Any:
-    """Probability that the next `k` drafts are all rejected."""
-    tokens = [token for token, mass in enumerate(q.tolist()) if mass > 0]
-    if k == 0 or not tokens:
-        return 1
-    missed = q.sum() * 0
-    for token in tokens:
-        rejected = 1 - acceptance(p, q, token)
-        if rejected > 0:
-            rest = without(q, token)
-            left = k - 1 if len(tokens) > 1 else 0
-            missed = missed + q[token] * rejected * _missed(residual(p, q), rest, left)
-    return missed
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:

@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 from draftproof.simulator.drafts.sequoia import remaining
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, TokenProcess, Vector, Verdict
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.tables import context_count
-from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked
+from draftproof.simulator.vectors import one_hot, stacked
 from draftproof.verifiers._top_down import walk
 
 #: A measurement is refused above so many rows times orders of drafts: some ten seconds in rationals.

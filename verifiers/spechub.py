@@ -18,7 +18,8 @@ from typing import ClassVar
 
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from draftproof.simulator.vectors import minimum, residual, top_tokens
+from draftproof.simulator.residual import residual
+from draftproof.simulator.vectors import minimum, top_tokens
 from draftproof.verifiers._top_down import walk
 
 

@@ -22,24 +22,22 @@ import numpy as np
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, is_tensor, positive_part
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import (
-    acceptance,
     acceptances,
     dots,
-    is_tensor,
     layers,
     minimum,
     normalised,
     one_hot,
-    positive_part,
     power,
     sums,
     times,
     token_by_token,
 )
 from draftproof.verifiers._programs import memoised
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import walk
 
 #: Bisection would halve an interval of length `k - 1` this often, less often where the numbers are no finer.
 HALVINGS = 24
@@ -176,8 +174,6 @@ class SpecTr:
     def _quantities(self) -> Callable[[Vector, Vector, int], Any]:
         """`acceptance_and_residual` with this solver; for the default one its results are kept."""
         return _node if self.solver is smallest_rho else partial(acceptance_and_residual, solver=self.solver)
-
-    acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown | None:

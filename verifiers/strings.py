@@ -27,9 +27,9 @@ from types import MappingProxyType
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.protocol import Coin, Context, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.strings.check import StringRule, Verify
 from draftproof.simulator.strings.drafting import Candidate, PathLaw, TextRoot, only_shared
-from draftproof.simulator.vectors import acceptance, residual
 
 #: The tokens at the end of the text that transformers cuts anew (`assistant_lookbehind`).
 LOOKBEHIND = 10

@@ -9,7 +9,7 @@
 
 For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement. Where drafts
 have laws of their own, as `DraftNode.laws` tells, the law of the next child, without all rejected tokens, stands for
-`q`, and children drafted from the flattest law are visited first, see `verifiers._remaining`: given which children were
+`q`, and children drafted from the flattest law are visited first, see `verifiers.specinfer`: given which children were
 rejected, the first of the other drafts has this law, and `p` after a rejection does not depend on the rejected token.
 """
 
@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import capped, excess
 from draftproof.simulator.structures import LeafToRoot
-from draftproof.simulator.vectors import normalised, without
-from draftproof.verifiers._paths import at_rejection, capped, child_weights
-from draftproof.verifiers._remaining import Remaining, flattest_first
+from draftproof.simulator.vectors import normalised, scalar, without
+from draftproof.verifiers._paths import at_rejection, child_weights
+from draftproof.verifiers.specinfer import flattest_first
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,27 @@ def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vect
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
     """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
-    left, flipped = Remaining(node.target, weight), None
+    p, flipped = node.target, None
     drafts = flattest_first(node.children, node.laws)
     while drafts:
         token, q = drafts[0]
-        verdict = _visit(node.child(token), left.acceptance(q, token), coin)
+        verdict = _visit(node.child(token), capped(weight * scalar(p[token]), scalar(q[token])), coin)
         if verdict is not None:
             return verdict
         drafts = [draft for draft in drafts if draft[0] != token]
         if not drafts and not is_root:
-            flipped = left.weight  # is at least the weight after the rejection, which takes a pass over the row
+            flipped = weight  # is at least the weight after the rejection, which takes a pass over the row
             if not coin.flip(flipped):
                 return None
-        if not left.reject(q):
-            return Verdict(node.context, left.draw(coin)) if is_root else None
+        rest = excess(p, q, weight)
+        total = scalar(rest.sum())
+        if not total > 0:
+            return Verdict(node.context, coin.choose(p)) if is_root else None
+        rest /= total
+        p, weight = rest, total / (total + (1 - weight))  # the brackets keep rounding from cancelling it
         drafts = _given_not(token, drafts)
-    if is_root or coin.flip(left.weight if flipped is None else capped(left.weight, flipped)):
-        return Verdict(node.context, left.draw(coin))
+    if is_root or coin.flip(weight if flipped is None else capped(weight, flipped)):
+        return Verdict(node.context, coin.choose(p))
     return None
 
 

@@ -18,8 +18,9 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import OnePath
-from draftproof.simulator.vectors import normalised, positive_part, sums
+from draftproof.simulator.vectors import normalised, sums
 from draftproof.verifiers._paths import child_weights, weighted_path
 
 

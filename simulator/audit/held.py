@@ -17,7 +17,7 @@ import numpy as np
 from draftproof.simulator.changes import Snapshot
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.generators import is_generator
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.residual import is_tensor
 
 
 class Unsent(NamedTuple):

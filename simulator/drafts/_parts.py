@@ -11,18 +11,17 @@ import numpy as np
 
 from draftproof.simulator.drafts._adapting import number
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.few import LONG, tell_tokens
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import is_tensor, top_tokens
+from draftproof.simulator.residual import is_tensor
+from draftproof.simulator.vectors import top_tokens
 
 T = TypeVar("T")
 
 #: A border is searched among so many of the likeliest tokens first, then among 16 times as many.
 HEAD = 64
-#: A part of more than one in so many tokens of a row is not told: to pick them out takes as long as to pass over all.
-MANY = 8
 #: What is computed from tensors of so many tokens is kept as long as these: a tree is drawn and verified with the same.
+LONG = 2048
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,6 @@ class Part:
         law[order[first]] = law[order[first]] - row[order[first]] * start * scale
         if not is_tensor(law):
             law.setflags(write=False)
-        if len(inside) <= len(row) // MANY and last < len(order):
-            tell_tokens(law, inside)
         return law
 
 

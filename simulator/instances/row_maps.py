@@ -22,7 +22,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, to_fmpq
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import rationalise
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.residual import is_tensor
 
 #: Temperatures below it are powers in float64 even where `1/T` is whole.
 COLDEST = 0.01

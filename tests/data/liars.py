@@ -5,8 +5,9 @@ from typing import Any
 
 from draftproof.simulator import Card
 from draftproof.simulator.protocol import Draws
-from draftproof.simulator.structures import Continued, TopDown
-from draftproof.simulator.vectors import acceptance, one_hot, residual
+from draftproof.simulator.residual import acceptance, residual
+from draftproof.simulator.structures import Continued, TopDown, declared
+from draftproof.simulator.vectors import one_hot
 from draftproof.verifiers import make
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers.block import Block
@@ -16,7 +17,7 @@ from draftproof.verifiers.layer_verification import LayerVerification
 from draftproof.verifiers.nss import NaiveSampling
 from draftproof.verifiers.traversal import Traversal
 
-HONEST_PATH, GREEDY, TRAVERSAL = (make(name).structure for name in ("block", "gbv", "traversal"))
+HONEST_PATH, GREEDY, TRAVERSAL = (declared(make(name)) for name in ("block", "gbv", "traversal"))
 
 
 def named(name: str, **fields: Any) -> Card:
@@ -81,7 +82,7 @@ class LyingChildLaw(NaiveSampling):
     """Offers the child law of another lossless verifier."""
 
     card = named("lying_child_law", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
-    structure = replace(make("nss").structure, child_law=make("naive_tree").structure.child_law)
+    structure = replace(declared(make("nss")), child_law=declared(make("naive_tree")).child_law)
 
 
 class LyingLastStep(NaiveSampling):
@@ -89,7 +90,7 @@ class LyingLastStep(NaiveSampling):
 
     card = named("lying_last_step", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
-    structure = replace(make("nss").structure, last_step=lambda p, q, masses: (p * 0, p * sum(masses.values())))
+    structure = replace(declared(make("nss")), last_step=lambda p, q, masses: (p * 0, p * sum(masses.values())))
 
 
 class LyingSettle(Block):
@@ -117,7 +118,7 @@ class LyingBeside(GreedyBlockTree):
 
     card = replace(GreedyBlockTree.card, name="lying_beside")
 
-    structure = Continued(GREEDY, lambda p, q: make("gbv_tree").structure.beside(p * 0 + 1, q * 0 + 1))
+    structure = Continued(GREEDY, lambda p, q: declared(make("gbv_tree")).beside(p * 0 + 1, q * 0 + 1))
 
 
 class LyingRule(LayerVerification):
@@ -142,8 +143,8 @@ class LyingInTheDeep(NaiveSampling):
     card = named("lying_in_the_deep", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
     structure = replace(
-        make("nss").structure,
-        child_law=lambda p, q, k: make("naive_tree" if k > 2 else "nss").structure.child_law(p, q, k),
+        declared(make("nss")),
+        child_law=lambda p, q, k: declared(make("naive_tree" if k > 2 else "nss")).child_law(p, q, k),
     )
 
 
@@ -151,7 +152,7 @@ class LossyInThirds:
     """Lossless as its structure says, but for rows in thirds, where a rejected token is drawn from p again."""
 
     card = Card(name="lossy_in_thirds", title="Lossy in thirds", source=None)
-    structure = make("naive_tree").structure
+    structure = declared(make("naive_tree"))
 
     def verify(self, root, coin):
         lossy = all((3 * mass).q == 1 for mass in root.target) if root.target.dtype == object else False

@@ -15,7 +15,7 @@ import pytest
 from draftproof.simulator import Card, Coin, DraftNode, Verdict
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Draws
-from draftproof.simulator.vectors import acceptance, positive_part, residual
+from draftproof.simulator.residual import acceptance, positive_part, residual
 from draftproof.verifiers import make
 from tests.judged import assert_no_theorem, kinds_failed
 

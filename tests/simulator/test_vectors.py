@@ -9,17 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
-from draftproof.simulator.vectors import (
-    LONG,
-    acceptance,
-    ascending,
-    ascending_ratio,
-    mass_before,
-    mass_below,
-    residual,
-    top_tokens,
-    without,
-)
+from draftproof.simulator.residual import acceptance, residual
+from draftproof.simulator.vectors import LONG, ascending, ascending_ratio, mass_before, mass_below, top_tokens, without
 
 
 @st.composite

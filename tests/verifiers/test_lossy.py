@@ -17,8 +17,9 @@ from draftproof.simulator import Delayed, Instance, Verifier, block_law
 from draftproof.simulator.arithmetic import FLOAT64, to_fmpq
 from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.tables import context_index
-from draftproof.simulator.vectors import minimum, positive_part
+from draftproof.simulator.vectors import minimum
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
 from draftproof.verifiers.lossy import cactus

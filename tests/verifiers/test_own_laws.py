@@ -16,9 +16,9 @@ from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import make, optimal_transport
-from draftproof.verifiers._remaining import Remaining
 from tests.quick import quick
 from tests.verifiers.stratified import Powers
 from tests.verifiers.test_layer_classes import InClasses
@@ -73,10 +73,9 @@ def test_the_flattest_law_is_judged_first(name: str) -> None:
     target, draft = TableProcess([row[None], np.stack([row, row])]), TableProcess([row[None]])
     assert check(make(name), target, draft, Stratified(2, 0, 1)).block_efficiency == 2
     first, second = (piece.law(row) for piece in Stratified(2, 0, 1).pieces(2))
-    left = Remaining(row)
-    accepted = sum(first[token] * left.acceptance(first, token) for token in range(2))
-    left.reject(first)
-    again = sum(second[token] * left.acceptance(second, token) for token in range(2))
+    accepted = sum(first[token] * acceptance(row, first, token) for token in range(2))
+    left = residual(row, first)
+    again = sum(second[token] * acceptance(left, second, token) for token in range(2))
     assert as_python(accepted + (1 - accepted) * again) == Fraction(92, 100)
 
 

@@ -10,6 +10,7 @@ import pytest
 from draftproof import verifiers
 from draftproof.simulator import Delayed, MarkovProcess, TooLarge, check
 from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.structures import declared
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._programs import MOST_NUMBERS, check_numbers
 
@@ -25,13 +26,12 @@ def row(size: int) -> Any:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda p, q: verifiers.REGISTRY["khisti"].structure.child_law(p, q, 40),
-        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.child_law(p, q, 40),
+        lambda p, q: declared(verifiers.REGISTRY["khisti"]).child_law(p, q, 40),
+        lambda p, q: declared(verifiers.REGISTRY["optimal_transport"]).child_law(p, q, 40),
         lambda p, q: verifiers.REGISTRY["layer_without_replacement"].step([scored_node(p, q)]),
         lambda p, q: check(
             verifiers.REGISTRY["path_transport"], MarkovProcess([p]), MarkovProcess([q]), Delayed(40, 0, 1), "float64"
         ),
-        lambda p, q: verifiers.REGISTRY["rejection_without_replacement"].acceptance_rate(p, q, 4),
     ],
 )
 def test_programs_over_a_real_vocabulary_are_refused_at_once(call: Callable[[Any, Any], Any]) -> None:
@@ -47,7 +47,7 @@ def scored_node(p: Any, q: Any) -> Scored:
 
 @pytest.mark.parametrize("name", ["khisti", "optimal_transport"])
 def test_the_law_given_the_drafts_needs_one_pass_over_a_real_vocabulary(name: str) -> None:
-    law = verifiers.REGISTRY[name].structure.branch(row(V), row(V)[::-1].copy(), (1, 2, 3, 4))
+    law = declared(verifiers.REGISTRY[name]).branch(row(V), row(V)[::-1].copy(), (1, 2, 3, 4))
     assert law.shape == (V,)
     assert (law >= 0).all()
     assert abs(law.sum() - 1) < 1e-9  # rounding of sums over the vocabulary

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.structures import OnePath
-from draftproof.verifiers._paths import at_rejection, child_weights, leftover, weighted_path
+from draftproof.verifiers._paths import at_rejection, child_weights, weighted_path
+from draftproof.verifiers.block import leftover
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.residual import acceptance
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import acceptance, minimum, one_draft_law, token_by_token
+from draftproof.simulator.vectors import minimum, one_draft_law, token_by_token
 
 
 @dataclass(frozen=True)

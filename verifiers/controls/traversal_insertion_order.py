@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from draftproof.simulator.vectors import without
-from draftproof.verifiers._paths import child_weight, leftover, stop_probability
+from draftproof.verifiers._paths import child_weight
+from draftproof.verifiers.block import leftover, stop_probability
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import is_tensor, one_draft_law, sums
+from draftproof.simulator.vectors import one_draft_law, sums
 
 #: `surrogate(p, q)`: the row that stands for the target, shape `(n.., V)`; `q` is None at a node without drafts.
 Surrogate = Callable[[Vector, Any], Vector]

@@ -36,7 +36,8 @@ from typing import Any, ClassVar, cast
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
-from draftproof.simulator.vectors import minimum, positive_part
+from draftproof.simulator.residual import positive_part
+from draftproof.simulator.vectors import minimum
 from draftproof.verifiers._branch_groups import groups_of, mean_drafts
 from draftproof.verifiers._classes import WHOLE
 from draftproof.verifiers._layers import Scored, Step, sweep

@@ -21,11 +21,13 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import positive_part, sums
-from draftproof.verifiers import naive
+from draftproof.simulator.vectors import sums
+from draftproof.verifiers._closed_forms import naive_child_law
 from draftproof.verifiers._parameters import hold_one
 from draftproof.verifiers.lossy._rows import ShownNode, at_least, either, largest
+from draftproof.verifiers.naive import Naive
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Cascade:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
-        return naive.Naive().verify(ShownNode(root, self.surrogate), coin)
+        return Naive().verify(ShownNode(root, self.surrogate), coin)
 
     def surrogate(self, p: Vector, q: Vector | None) -> Vector:
         """`t`, shape `(n.., V)`; `p` where `q` is None."""
@@ -68,7 +70,7 @@ class Cascade:
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(child_law=lambda p, q, k: naive.child_law(self.surrogate(p, q), q, k))
+        return TopDown(child_law=lambda p, q, k: naive_child_law(self.surrogate(p, q), q, k))
 
 
 def _opt(a: Fraction, p: Vector, q: Vector) -> Vector:

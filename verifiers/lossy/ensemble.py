@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.residual import positive_part, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
+from draftproof.simulator.vectors import normalised, one_draft_law, token_by_token
 from draftproof.verifiers._parameters import hold_fractions
 
 

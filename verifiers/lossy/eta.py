@@ -18,7 +18,8 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.vectors import is_tensor, minimum, normalised, sums
+from draftproof.simulator.residual import is_tensor
+from draftproof.simulator.vectors import minimum, normalised, sums
 from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.lossy._rows import ROUNDING, ShownNode, as_floats, at_least, largest
 from draftproof.verifiers.naive import Naive

@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Source, Vector
-from draftproof.simulator.vectors import layers, minimum, positive_part, residual, stacked_layers
+from draftproof.simulator.residual import positive_part, residual
+from draftproof.simulator.vectors import layers, minimum, stacked_layers
 from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers.lossy._rows import ROUNDING, ByRows, as_floats, relative_entropy

@@ -19,7 +19,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.residual import is_tensor
 from draftproof.verifiers._parameters import hold_fractions
 
 

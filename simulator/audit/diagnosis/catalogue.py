@@ -42,7 +42,7 @@ from draftproof.simulator.audit.diagnosis.references import (
 )
 from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.protocol import Vector, Verifier
-from draftproof.simulator.vectors import residual
+from draftproof.simulator.residual import residual
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import numpy as np
 from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from draftproof.simulator.vectors import acceptance, positive_part, residual, without
+from draftproof.simulator.residual import acceptance, positive_part, residual
+from draftproof.simulator.vectors import without
 
 #: Cards that declare nothing: of a verifier of one path, and of several.
 _ONE_PATH, _PATHS = (Card("reference", "reference", None, needs=None, single_path=single) for single in (True, False))

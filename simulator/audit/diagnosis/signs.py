@@ -24,8 +24,8 @@ from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.protocol import Draws
+from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.symbolic import Settings
-from draftproof.simulator.vectors import acceptance, residual
 
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
 THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")

@@ -9,7 +9,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.lazy import torch
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.residual import is_tensor
 
 
 def keep_freed_memory() -> None:

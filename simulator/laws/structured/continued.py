@@ -23,8 +23,8 @@ from draftproof.simulator.laws.structured.arrays import joined, zeros
 from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.laws.structured.sinks import Sink
 from draftproof.simulator.laws.structured.top_down import CHUNK
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import Continued
-from draftproof.simulator.vectors import positive_part
 
 #: Masses of contexts by the number of paths through them, each of shape `(n,)`.
 Masses = dict[int, Any]

@@ -15,8 +15,9 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
 from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import Layered
-from draftproof.simulator.vectors import is_tensor, minimum
+from draftproof.simulator.vectors import minimum
 
 #: Nodes of a layer by position, their scores, and the probability of the state.
 State: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], Any]

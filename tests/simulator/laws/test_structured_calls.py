@@ -11,7 +11,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.laws.structured import TableRows, structured_law
 from draftproof.simulator.laws.structured.guard import TREES, _cases
 from draftproof.simulator.protocol import Verifier
-from draftproof.simulator.structures import TopDown
+from draftproof.simulator.structures import TopDown, declared
 from draftproof.simulator.verdicts.cases import conformance_instances
 
 
@@ -29,7 +29,7 @@ def test_a_child_law_is_asked_for_no_more_and_no_fewer_paths_than_there_may_be(s
 
     def child_law(p: Any, q: Any, k: int) -> Any:
         asked.add(k)
-        return specinfer.structure.child_law(p, q, k)
+        return declared(specinfer).child_law(p, q, k)
 
     class Asked:
         card, verify, structure = specinfer.card, specinfer.verify, TopDown(child_law=child_law)

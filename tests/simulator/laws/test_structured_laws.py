@@ -27,6 +27,7 @@ from draftproof.simulator.laws.structured.layered import layered_law
 from draftproof.simulator.laws.structured.paths import path_law
 from draftproof.simulator.laws.structured.top_down import top_down
 from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.structures import declared
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 
 #: What each verifier of the registry offers; the others offer nothing.
@@ -96,7 +97,7 @@ def test_verifiers_that_offer_nothing_are_refused_by_name(name: str) -> None:
 
 def engine_of(name: str, chunk: int) -> Any:
     """The structured engine of a verifier, with chunks of this size."""
-    structure, card = verifiers.make(name).structure, verifiers.make(name).card
+    structure, card = declared(verifiers.make(name)), verifiers.make(name).card
     return {
         "top-down": partial(top_down, structure, card, chunk=chunk),
         "layered": partial(layered_law, structure, chunk=chunk),

@@ -28,6 +28,7 @@ from draftproof.simulator.laws.structured.size import (
     steps,
     structured_work,
 )
+from draftproof.simulator.structures import declared
 from draftproof.simulator.verdicts import lossless as lossless_module
 from draftproof.simulator.verdicts.costs import Costing
 from draftproof.simulator.verdicts.lossless import Evaluator
@@ -155,7 +156,7 @@ def test_predicted_states_of_leaf_to_root_are_those_that_are_visited(
     assert all((table > 0).all() for table in instance.draft.tables)
     rows = TableRows.of(instance.target, instance.draft)
     monkeypatch.setattr(module, "_deliver", lambda found, *_: levels.extend(found))
-    leaf_to_root(make("traversal").structure, rows, shape, MetricsSink(rows, shape.depth))
+    leaf_to_root(declared(make("traversal")), rows, shape, MetricsSink(rows, shape.depth))
     stages = sum(len(stage.context) for level in levels for stage in level.stages)
     assert steps(make("traversal"), shape, size) == pytest.approx(stages + len(levels[-1].context), rel=1e-12)
 

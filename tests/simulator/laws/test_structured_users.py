@@ -14,7 +14,7 @@ from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.structured import TableRows, assert_structure_agrees, structure_of, structured_law
 from draftproof.simulator.laws.structured.top_down import child_law_by_branch
-from draftproof.simulator.structures import TopDown
+from draftproof.simulator.structures import TopDown, declared
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.simulator.verdicts.lossless import choose_engine
 from draftproof.verifiers import make
@@ -68,12 +68,12 @@ def test_one_arrangement_of_every_multiset_is_enough_where_the_order_does_not_ma
 
     def branch(p: Any, q: Any, drafted: tuple[int, ...]) -> Any:
         asked.append(drafted)
-        return make("specinfer").structure.branch(p, q, drafted)
+        return declared(make("specinfer")).branch(p, q, drafted)
 
     instance = next(conformance_instances((3, 3, 0, 1), 1))
     p, q = instance.target.tables[0], instance.draft.tables[0]
     law = child_law_by_branch(branch, exchangeable, p, q, 3)
-    assert law.tolist() == make("specinfer").structure.child_law(p, q, 3).tolist()
+    assert law.tolist() == declared(make("specinfer")).child_law(p, q, 3).tolist()
     assert asked == list(combinations_with_replacement(range(3), 3) if exchangeable else product(range(3), repeat=3))
 
 
@@ -95,8 +95,8 @@ def test_declared_exchangeable_verifiers_have_the_same_child_law_by_multisets(na
     for instance in (*conformance_instances((3, 3, 0, 1), 3), *corner_instances((3, 3, 0, 1))):
         p, q = instance.target.tables[0], instance.draft.tables[0]
         assert (
-            child_law_by_branch(verifier.structure.branch, True, p, q, 3).tolist()
-            == verifier.structure.child_law(p, q, 3).tolist()
+            child_law_by_branch(declared(verifier).branch, True, p, q, 3).tolist()
+            == declared(verifier).child_law(p, q, 3).tolist()
         )
 
 
@@ -105,7 +105,7 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     verifier: Any = make(name)
     assert not verifier.card.exchangeable
     pairs = [(i.target.row(()), i.draft.row(())) for i in conformance_instances((3, 3, 0, 1), 4)]
-    laws = [[verifier.structure.branch(p, q, drafted).tolist() for drafted in permutations(range(3))] for p, q in pairs]
+    laws = [[declared(verifier).branch(p, q, drafted).tolist() for drafted in permutations(range(3))] for p, q in pairs]
     assert any(law != others[0] for others in laws for law in others)
 
 

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
-from draftproof.simulator import vectors
+from draftproof.simulator import residual, vectors
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.verifiers import _paths, _remaining, block, traversal
+from draftproof.verifiers import block, traversal
 from tests.quick import quick
 
 #: `vectors.excess` without a question about types, which a proof refuses in a file of one's own.
@@ -42,35 +42,31 @@ def _given_not(token, drafts):
 #: By verifier: its module, and what it calls, callees first.
 PARTS: dict[str, tuple[Any, ...]] = {
     "block": (
-        EXCESS, vectors.residual, _paths.capped, _paths.leftover, _paths.stop_probability, _paths.Drawn,
-        _paths.block_verify, _paths.verify_drawn, block.Block,
+        EXCESS, residual.residual, residual.capped, block.leftover, block.stop_probability, block.block_verify,
+        block.Block,
     ),
     "traversal": (
-        EXCESS, vectors.without, _paths.capped, _remaining.Remaining, GIVEN_NOT, traversal._visit,
+        EXCESS, vectors.without, residual.capped, GIVEN_NOT, traversal._visit,
         traversal.Traversal,
     ),
 }  # fmt: skip
 HEADER = """
 from __future__ import annotations
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from typing import Any, ClassVar
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Draws, Source, Verdict
-from draftproof.simulator.vectors import positive_part, scalar
-from draftproof.verifiers._remaining import flattest_first
+from draftproof.simulator.residual import positive_part
+from draftproof.simulator.vectors import scalar
+from draftproof.verifiers.specinfer import flattest_first
 """
-#: Methods that are never reached, and what only tensors and rows with few positive numbers reach.
-UNUSED = ("_at", "structure")
-UNREACHED = (
-    "few = few_tokens(q)", "if few is not None:", "if self._taken:", "for law, _, factor in",
-    "self._taken: list",
-)  # fmt: skip
+#: Methods that are never reached.
+UNUSED = ("structure",)
 #: What is written otherwise: a file of one's own may not look up tokens by their hash.
 OTHERWISE = {
-    "self._row, self._factor, self._taken = (rest, self.weight, [])": "self._row, self._factor = (rest, self.weight)",
     "list(dict.fromkeys(node.children))": "[t for n, t in enumerate(node.children) if t not in node.children[:n]]",
 }
 #: Per verifier the shape of most mutants, and the one that is tried where that does not refute them.
@@ -88,9 +84,7 @@ class _Reached(ast.NodeTransformer):
     """Without docstrings, annotations of arguments, and what is not reached."""
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.stmt) and (
-            ast.unparse(node).startswith(UNREACHED) or getattr(node, "name", None) in UNUSED
-        ):
+        if getattr(node, "name", None) in UNUSED:
             return None
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]

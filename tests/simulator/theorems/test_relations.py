@@ -8,6 +8,7 @@ from flint import fmpq
 
 from draftproof.experiments.cli.prove.free import subject_of
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.residual import positive_part
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof import relations
@@ -17,7 +18,7 @@ from draftproof.simulator.theorems.proof.laws import draftings, parts_of
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.theorem import Subject, is_zero
-from draftproof.simulator.vectors import minimum, positive_part
+from draftproof.simulator.vectors import minimum
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
 from tests.quick import quick

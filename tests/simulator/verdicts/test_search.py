@@ -26,8 +26,8 @@ from draftproof.simulator import (
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.residual import residual
 from draftproof.simulator.tables import TableProcess
-from draftproof.simulator.vectors import residual
 from draftproof.simulator.verdicts.grids import grid, grid_sample, grid_size
 from draftproof.simulator.verdicts.search import shrink
 

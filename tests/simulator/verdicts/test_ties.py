@@ -9,7 +9,7 @@ import pytest
 from draftproof.simulator import Card, Delayed, Instance, TableProcess, Verdict, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.verifiers import REGISTRY
-from draftproof.verifiers._paths import block_verify
+from draftproof.verifiers.block import block_verify
 
 ONE_STEP = Delayed(2, 0, 1)
 
@@ -25,7 +25,7 @@ class RanksQuotients:
         below = np.array([sum((q[other] for other in order[: order.index(y)]), q[0] * 0) for y in range(len(q))])
         best = max(root.children, key=order.index)
         law = (below + q) ** 2 - below**2 if len(root.children) == 2 else q
-        return block_verify([root, root.child(best)], [law], coin)
+        return block_verify([root, root.child(best)], [law[best]], [law].__getitem__, coin)
 
 
 def instance(p: list[str], q: list[str]) -> Instance:
