@@ -27,12 +27,15 @@ NAMES = {
     "witness.instance": "instance",
     "hyperparameters.spread": "hyperparameters.entropy_bonus",
     "grid.spread": "grid.entropy_bonus",
+    "consistent": "passed",
 }
 #: Fields that hold a verdict, and how words of it begin that say lossless or not; other words stay words.
 VERDICTS = ("verdict", "status", "lossless")
 LOSSLESS = {"lossless": True, "proved": True, "lossy": False, "refuted": False, "witness": False}
 #: Tables of rows that had names of their own.
 TABLES = ("rows", "cells", "entries", "claims", "verifiers", "by_depth", "json", "printed.json")
+#: Tables of a single row about all rows.
+WHOLE = ("record", "about")
 #: What a row is about, in this order; without these a row is known by its place.
 ABOUT = ("id", "function", "verifier", "scheme", "sampling", "policy", "precision", "depth", "root", "name")
 #: Inputs, and what says a number of the same row again.
@@ -93,10 +96,19 @@ def unfolded(value: dict[str, Any]) -> dict[str, Any]:
     rows = value.get("rows")
     if "title" not in value or not isinstance(rows, list) or not rows:
         return value
-    names = [key for key, each in value.items() if isinstance(each, list) and key not in ("rows", "notes", "files")]
+    whole = {key: each for name in WHOLE for row in value.get(name, ()) for key, each in row.items()}
+    if whole:
+        checks = {row["check"].replace(" ", "_"): without(row, ["check"]) for row in value.get("same", ())}
+        given = {key: each for key, each in whole.get("warp", {}).items() if each is not None}
+        if given:  # how tokens are drawn
+            whole["sampling"] = ", ".join(f"{key} {each:g}" for key, each in given.items())
+        value = without(value, WHOLE) | whole | {"table": dict(whole), "same": checks}
+    listed = {key: each for key, each in value.items() if isinstance(each, list)}
+    tables = without(listed, ("rows", "notes", "files"))
+    names = [key for key, each in tables.items() if all(isinstance(row, dict) for row in each)]
     if len(rows) == 1:
         known = [name for name in ("verifier", "scheme") if rows[0].get(name)]
-        return {**rows[0], **{name: [without(row, known) for row in value[name]] for name in names}}
+        return {**whole, **rows[0], **{name: [without(row, known) for row in value[name]] for name in names}}
     schemes = {row.get("shape"): row.get("scheme") for row in rows}
     tables = {name: [{"scheme": schemes.get(row.get("shape")), **row} for row in value[name]] for name in names}
     return {**value, **tables}
