@@ -2,7 +2,8 @@
 
 `B` sequences share one cache of `S` slots. A sequence need not fill every slot: after a block each has kept another
 number of tokens, and slots without a token of its own are masked for it. Continuing a cache does not change it: any
-number of continuations can start from the cache of one prompt.
+number of continuations can start from the cache of one prompt. The first one writes behind its slots, where there is
+room, and copies nothing; a later one finds those slots in use, and copies the cache first.
 
 A window of `w` tokens, as transformers has it, is the token itself and the `w - 1` tokens before it in its sequence.
 The tokens of a sequence are stored in order, and a token attends to its own sequence alone: so the window is the last
@@ -14,23 +15,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.nn.functional import pad
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from draftproof.experiments.models.pair.hidden import additive
+
+#: Results of `windows_of`, which every pass asks for.
+_WINDOWS: WeakKeyDictionary[Any, dict[str, int | None]] = WeakKeyDictionary()
 
 
 def windows_of(model: Any) -> dict[str, int | None]:
     """By the kind of layer how many tokens it attends to, None where that is all of them."""
-    from transformers import DynamicCache
-
-    layers: Sequence[Any] = DynamicCache(config=model.config).layers
-    windows = [getattr(layer, "sliding_window", None) for layer in layers]
-    names = getattr(model.config.get_text_config(decoder=True), "layer_types", None)
-    if names is None:
-        names = ["full_attention" if window is None else "sliding_attention" for window in windows]
-    return dict(zip(names, windows, strict=False)) or {"full_attention": None}
+    if model not in _WINDOWS:
+        layers: Sequence[Any] = DynamicCache(config=model.config).layers
+        windows = [getattr(layer, "sliding_window", None) for layer in layers]
+        names = getattr(model.config.get_text_config(decoder=True), "layer_types", None)
+        if names is None:
+            names = ["full_attention" if window is None else "sliding_attention" for window in windows]
+        _WINDOWS[model] = dict(zip(names, windows, strict=False)) or {"full_attention": None}
+    return _WINDOWS[model]
 
 
 def masks(model: Any, visible: torch.Tensor) -> Any:
@@ -53,6 +60,36 @@ def within(visible: torch.Tensor, window: int | None) -> torch.Tensor:
 
 #: Keys and values of every layer, each of shape `(B, heads, S, width)`.
 Layers: TypeAlias = tuple[tuple[torch.Tensor, torch.Tensor], ...]
+#: Slots that a copy has room for: at least so many, and at least this share of those in use.
+LEAST_ROOM, ROOM = 64, 1 / 4
+
+
+@dataclass
+class Space:
+    """Layers with room behind the slots that are in use. used: how many are."""
+
+    layers: Layers
+    used: int
+
+    def first(self, slots: int) -> Layers:
+        return tuple((keys[:, :, :slots], values[:, :, :slots]) for keys, values in self.layers)
+
+
+class WritingLayer(DynamicLayer):  # type: ignore[misc]
+    """Writes new keys and values behind the first `used` slots of those of a space."""
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, used: int) -> None:
+        super().__init__()
+        self.lazy_initialization(keys, values)
+        self.space = keys, values
+        self.keys, self.values = keys[:, :, :used], values[:, :, :used]
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
+        before, after = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
+        keys, values = self.space
+        keys[:, :, before:after], values[:, :, before:after] = key_states, value_states
+        self.keys, self.values = keys[:, :, :after], values[:, :, :after]
+        return self.keys, self.values
 
 
 @dataclass(frozen=True)
@@ -60,11 +97,13 @@ class ModelCache:
     """The key-value cache of one model.
 
     held: shape `(B, S)`, whether a slot holds a token of the sequence. lengths: shape `(B,)`, how many it has.
+    space: what the layers are the first slots of, where something may be written behind them.
     """
 
     layers: Layers
     held: torch.Tensor
     lengths: torch.Tensor
+    space: Space | None = None
 
     @classmethod
     def empty(cls, device: torch.device | str) -> ModelCache:
@@ -77,18 +116,19 @@ class ModelCache:
         """`S`."""
         return int(self.held.shape[1])
 
-    def as_cache(self) -> Any:
-        """As a cache of transformers, for one pass."""
-        from transformers import DynamicCache
-        from transformers.cache_utils import DynamicLayer
+    def with_room(self, more: int) -> Space:
+        """Where `more` slots can be written behind its own: its space, or a copy where those are in use or missing."""
+        space = self.space
+        if space is not None and space.used == self.slots and space.layers[0][0].shape[2] >= self.slots + more:
+            return space
+        size = self.slots + more + max(LEAST_ROOM, int(ROOM * self.slots))
 
-        cache: Any = DynamicCache()
-        for keys, values in self.layers:
-            layer: Any = DynamicLayer()
-            layer.lazy_initialization(keys, values)
-            layer.keys, layer.values = keys, values
-            cache.layers.append(layer)
-        return cache
+        def larger(states: torch.Tensor) -> torch.Tensor:
+            copy = states.new_empty(*states.shape[:2], size, states.shape[3])
+            copy[:, :, : self.slots] = states
+            return copy
+
+        return Space(tuple((larger(keys), larger(values)) for keys, values in self.layers), self.slots)
 
     def repeated(self, copies: int) -> ModelCache:
         """The same sequence `copies` times; nothing is copied before the next pass."""
@@ -100,6 +140,8 @@ class ModelCache:
     @classmethod
     def joined(cls, parts: Sequence[ModelCache]) -> ModelCache:
         """Sequences side by side, in one cache; the shorter ones have empty slots after their own."""
+        if len(parts) == 1:
+            return parts[0]
         slots = max(part.slots for part in parts)
         full = next((part.layers for part in parts if part.layers), ())
 
@@ -137,17 +179,13 @@ class ModelCache:
         index = torch.tensor([[*some, *[0] * (width - len(some))] for some in places], dtype=torch.long, device=device)
         counts = torch.tensor([len(some) for some in places], device=device)
         held = torch.cat([self.held[:, :slots], torch.arange(width, device=device) < counts[:, None]], 1)
-        if all(list(some) == list(range(width)) for some in places):
-            layers = tuple((keys[:, :, : slots + width], values[:, :, : slots + width]) for keys, values in self.layers)
-        else:
-            layers = tuple((_chosen(keys, slots, index), _chosen(values, slots, index)) for keys, values in self.layers)
-        return ModelCache(layers, held, self.lengths + counts)
-
-
-def _chosen(states: torch.Tensor, slots: int, index: torch.Tensor) -> torch.Tensor:
-    """The first `slots` slots of keys or values and those that `index`, shape `(B, m)`, picks after them."""
-    expanded = index[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3])
-    return torch.cat([states[:, :, :slots], states[:, :, slots:].gather(2, expanded)], 2)
+        space = self.with_room(0)
+        if any(list(some) != list(range(width)) for some in places):  # tokens that stay are moved
+            for states in (states for layer in space.layers for states in layer):
+                expanded = index[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3])
+                states[:, :, slots : slots + width] = states[:, :, slots : self.slots].gather(2, expanded)
+        space.used = slots + width
+        return ModelCache(space.first(space.used), held, self.lengths + counts, space if self.layers else None)
 
 
 def forward(
@@ -164,7 +202,9 @@ def forward(
     attend to: itself and tokens before it in its sequence. The new slots count as held by no sequence until `kept` says
     which tokens stay. inputs: further arguments of the model.
     """
-    cache = before.as_cache()
+    cache: Any = DynamicCache()
+    space = before.with_room(tokens.shape[1])
+    cache.layers += [WritingLayer(*layer, before.slots) for layer in space.layers]
     output = model(
         input_ids=tokens,
         attention_mask=masks(model, visible),
@@ -175,7 +215,8 @@ def forward(
     )
     layers = tuple((layer.keys, layer.values) for layer in cache.layers)
     held = torch.cat([before.held, torch.zeros_like(tokens, dtype=torch.bool)], 1)
-    return output, ModelCache(layers, held, before.lengths)
+    space.used = before.slots + tokens.shape[1]
+    return output, ModelCache(layers, held, before.lengths, space if before.layers else None)
 
 
 def prompt_pass(

@@ -126,12 +126,15 @@ class Loop:
         return self.pair.draft if isinstance(self.pair.draft, Head) else None
 
     @cached_property
-    def _user_code(self) -> dict[int, Watch | None]:
-        """What is known of the code of a user's verifier, by its `id`."""
+    def _origins(self) -> dict[int, tuple[Verifier, bool, Watch | None]]:
+        """By `id` the verifiers so far, whether each is of the library, and else what is known of its code."""
         return {}
 
-    def _rows_of(self, role: str) -> RowsOf:
-        return RowsOf(self.sampling.of(role), self.pair.vocab_size, self.vectors, role)
+    @cached_property
+    def _rows_of(self) -> dict[str, RowsOf]:
+        """How logits become rows, by role; "told" only where verifiers are told another `q`."""
+        roles = (*ROLES, "told") if self.sampling.tells_another_q else ROLES
+        return {role: RowsOf(self.sampling.of(role), self.pair.vocab_size, self.vectors, role) for role in roles}
 
     def fits(self, tokens: int, depth: int) -> bool:
         """Whether both models are made for a text of so many tokens and a tree of this depth after it."""
@@ -204,6 +207,7 @@ class Loop:
             with self.watch.part("cache"):
                 return blocks, self._after(state, drafting, rows, reading, seen, blocks)
 
+    @torch.inference_mode()
     def drafted(self, state: State, scheme: DraftScheme | Chooser, coin: Coin | Sequence[Coin]) -> Drafting:
         """One tree of every sequence, of this scheme or of one that is chosen."""
         coins = coin_of_each(coin, len(state.texts))
@@ -232,8 +236,7 @@ class Loop:
         else:
             features = [text.features for text in state.texts if text.features is not None]
             reading = HeadReading(self.head, state.draft, state.waiting, features)
-        told_of = self._rows_of("told") if self.sampling.tells_another_q else None
-        return Drafting(reading, self._rows_of("draft"), state.texts, told_of)
+        return Drafting(reading, self._rows_of["draft"], state.texts, self._rows_of.get("told"))
 
     def _block_start(
         self, text: TextSoFar, drafting: Drafting, sequence: int, times: tuple[float, float]
@@ -248,16 +251,16 @@ class Loop:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         last = [tokens[-1:] for tokens in state.waiting]
         reading = Reading(self.pair.target, state.target, last, self.watch if drafting.actions else None)
-        contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafting.trees], self._rows_of("target")
+        contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafting.trees], self._rows_of["target"]
         vectors = rows_of.vectors(rows_of.rows(reading.read(contexts), contexts, state.texts))
         known = [dict(zip(nodes, rows, strict=False)) for nodes, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(self.pair.vocab_size, rows) for rows in known], reading
 
     def _verify(self, verifier: Verifier, drafting: Drafting, sequence: int, rows: TreeRows, coin: Coin) -> Block:
         root = drafting.trees[sequence].root(rows, drafting.told[sequence])
-        if id(verifier) not in self._user_code:
-            self._user_code[id(verifier)] = Watch.of(verifier)
-        verdict = guarded(verifier, root, is_library(verifier), self._user_code[id(verifier)])(coin)
+        if id(verifier) not in self._origins:
+            self._origins[id(verifier)] = verifier, is_library(verifier), Watch.of(verifier)
+        verdict = guarded(verifier, root, *self._origins[id(verifier)][1:])(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         accepted, action = tuple(map(int, verdict.accepted)), drafting.actions[sequence] if drafting.actions else None
         return Block(accepted, int(verdict.correction), drafting.passes[sequence], action)

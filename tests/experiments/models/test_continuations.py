@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop.caches import ModelCache, Space
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import Delayed
@@ -46,12 +46,26 @@ def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(loop: Loop) -
 
 
 def test_a_pass_that_writes_into_the_cache_before_it_is_noticed(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    as_cache = ModelCache.as_cache
+    with_room = ModelCache.with_room
 
-    def writing(self: ModelCache) -> Any:
+    def writing(self: ModelCache, more: int) -> Space:
         for keys, _ in self.layers:
             keys[:, :, -1:] += 0.5
-        return as_cache(self)
+        return with_room(self, more)
 
-    monkeypatch.setattr(ModelCache, "as_cache", writing)
+    monkeypatch.setattr(ModelCache, "with_room", writing)
+    assert not forks(loop)
+
+
+def test_a_second_pass_that_writes_where_the_first_one_did_is_noticed(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_room = ModelCache.with_room
+
+    def shared(self: ModelCache, more: int) -> Space:
+        if self.space is not None:
+            self.space.used = self.slots
+        return with_room(self, more)
+
+    monkeypatch.setattr(ModelCache, "with_room", shared)
     assert not forks(loop)

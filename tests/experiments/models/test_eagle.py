@@ -117,6 +117,7 @@ def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: D
         assert caches(loop, *way, ROOT, 8, 0).passed
 
 
+@torch.inference_mode()
 def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
     loop = Loop(pair, Sampling())
     states = [loop.start(ROOT), loop.start(ROOT[:1])]
