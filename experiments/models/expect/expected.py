@@ -3,7 +3,6 @@
 The law of a block is computed exactly from tables of p and q where a `Budget` allows it. Where the tables would be too
 large, `P(tau >= d)` is computed exactly by sums over the contexts of fewer than `L` tokens, for the verifiers that need
 no other rows (`sums`). In all other cases the answer is a mean over sampled draft trees of what each says (`on_tree`).
-`behind_cut` adds the exact answer for the verifier on tables of the most probable tokens.
 
 Trees are drawn without the generation loop: each row comes from a plain forward pass over its own path after the root,
 without caches of the loop and without tree attention. So prediction and measurement share only the models, the scheme,
@@ -24,7 +23,6 @@ import numpy as np
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Planned
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.mean_interval import mean_interval
 from draftproof.experiments.models.expect.on_tree import reaches_on_tree
 from draftproof.experiments.models.expect.sums import reaches, summable
 from draftproof.experiments.models.expect.trees import RootTrees
@@ -141,15 +139,6 @@ class Expected:
             return np.zeros(len(self.means))
         return np.sqrt(self.means.var(axis=1, ddof=1) / self.means.shape[1])
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """An interval that holds the mean with at least this probability, for any number of trees.
-
-        The i-th trees of all contexts are averaged; these averages are independent and lie between 1 and `L + 1`.
-        """
-        if self.exact:
-            return self.mean, self.mean
-        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level)
-
     @property
     def variance(self) -> float:
         """The variance of `tau` after one context, averaged over the contexts."""
@@ -209,15 +198,6 @@ def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
             f"more than {MOST_RUNS:,}; use a smaller tree or vocabulary, or offer a structured engine (branch)"
         )
     return enumerate_law(verifier, target, draft, scheme)
-
-
-def behind_cut(verifier: Verifier, scheme: DraftScheme, contexts: Contexts) -> Expected | None:
-    """The exact law of the verifier on tables of the most probable tokens; None without tables, or where too large."""
-    cases = [Case("root", tables.target, tables.draft) for tables in contexts.truncated(scheme.depth)]
-    try:
-        return predict(verifier, cases, scheme) if cases else None
-    except TooLarge:
-        return None
 
 
 def max_deviation(prediction: Expected, cases: Sequence[Case]) -> list[float]:

@@ -25,7 +25,6 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import (
     VALIDATE_BUDGET,
     Expected,
-    behind_cut,
     expected,
     max_deviation,
     predict,
@@ -37,7 +36,7 @@ from draftproof.experiments.models.validate.agreement import Agreement, compare
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
@@ -99,8 +98,6 @@ def measure(cell: Cell, setting: Setting, contexts: Contexts, effort: Effort) ->
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
         "prediction": prediction.how,
         "predicted_error": prediction.error,
-        "predicted_interval": list(prediction.interval()),
-        "truncated": None if prediction.exact else _on_probable_tokens(tested, scheme, contexts),
         "depths_predicted": prediction.depth_distribution if prediction.exact else None,
         "depths_measured": (np.bincount(depths.ravel(), minlength=scheme.depth + 1) / depths.size).tolist(),
         "outcomes": agreement.outcomes.fields() if prediction.exact else None,
@@ -172,29 +169,6 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     except DraftproofError:
         return None
     return deviations
-
-
-def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts: Contexts) -> dict[str, Any] | None:
-    """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
-
-    It is exact for the verifier on these tables; with the full rows it may do better or worse. A block with a path that
-    leaves them can differ by up to `L` tokens, any other one only where the verifier sums over tokens that were not
-    drafted. None where there are no such tables or no engine for them.
-    """
-    # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
-    # another one behind a cut of the vocabulary
-    small = VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth)
-    if small or not isinstance(scheme, Delayed) or contexts.sampling.tells_another_q:
-        return None
-    prediction, tables = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
-    if prediction is None:
-        return None
-    return {
-        "kept": tables[0].tokens[0].shape[1],
-        "block_efficiency": prediction.mean,
-        "outside_draft": float(np.mean([truncated.outside_draft[-1] for truncated in tables])),
-        "outside_target": float(np.mean([truncated.outside_target[-1] for truncated in tables])),
-    }
 
 
 def _shared(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, agreement: Agreement) -> dict[str, Any]:

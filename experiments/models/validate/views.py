@@ -22,7 +22,6 @@ _CELLS = (
     Column("verifier"),
     Column("predicted", "exact"),
     Column("sampling_error", "exact", "± of it"),
-    Column("sampling_interval", "interval", "95 % of it"),
     Column("measured", "exact"),
     Column("total_error", "exact", "std. error"),
     Column("z", "exact"),
@@ -32,8 +31,6 @@ _CELLS = (
     Column("own_efficiency", "exact", "own law"),
     Column("own_z", "exact", "z of it"),
     Column("law", "verdict", "lossless"),
-    Column("top_tokens", "exact", "top tokens"),
-    Column("outside", "exact"),
     Column("agrees", "verdict", "predicted?"),
 )
 _CHECKS = (
@@ -112,13 +109,10 @@ def cells(rows: Sequence[Row], table: Row) -> Table:
         {
             **row,
             "sampling_error": row["predicted_error"] or None,
-            "sampling_interval": row["predicted_interval"] if row["predicted_error"] else None,
             "outcomes_p": row["outcomes"] and row["outcomes"]["probability"],
             "own_efficiency": row["own_law"] and row["own_law"]["block_efficiency"],
             "own_z": row["own_law"] and row["own_law"]["z"],
             "law": "LOSSY" if _place(row) in lossy else row["verdict"],
-            "top_tokens": row["truncated"] and row["truncated"]["block_efficiency"],
-            "outside": row["truncated"] and row["truncated"]["outside_draft"],
             "agrees": "NOT as predicted" if _place(row) in failed else "as predicted",
         }
         for row in rows
@@ -189,11 +183,6 @@ def table_lines(rows: Sequence[Row], table: Row) -> list[str]:
         lines.append("lossy: its law is not the target's, and tokens a block of it are no merit")
     if any(row["predicted_error"] for row in rows):
         lines.append("predicted from sampled trees where ± says so; blocks there are compared by their mean only")
-    if any(row.get("truncated") for row in rows):
-        lines.append(
-            "top tokens: exact for the verifier behind a cut to the most probable tokens; outside: share of drafted "
-            "paths that leave them, each of which can change its block by up to L tokens with all rows"
-        )
     return lines
 
 

@@ -254,7 +254,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     rows = run.cell_rows(validation, contexts, Store(None))
     assert run.table_fields(rows)["passed"]
     summed, row = rows
-    assert (summed["prediction"], summed["predicted_error"], summed["truncated"]) == ("exact sums", 0, None)
+    assert (summed["prediction"], summed["predicted_error"]) == ("exact sums", 0)
     assert summed["outcomes"]["freedom"] == 4  # three depths after each of two roots
     assert sum(summed["depths_predicted"]) == pytest.approx(1)
     assert "exact sums, without tables: 1 cells; outcomes there are accepted depths" in views.table_lines(
@@ -262,11 +262,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     )
     assert row["prediction"] == "600 sampled trees"
     assert 0 < row["predicted_error"] < row["total_error"]
-    low, high = row["predicted_interval"]
-    assert low < row["predicted"] - row["predicted_error"] < row["predicted"] + row["predicted_error"] < high
     assert row["outcomes"] is None
-    assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
-    assert 0 < row["truncated"]["outside_draft"] < 1
 
 
 @pytest.mark.heavy

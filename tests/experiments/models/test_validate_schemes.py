@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop.setting import setting
-from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.validate import run, views
+from draftproof.experiments.models.validate import run
 from draftproof.experiments.models.validate.cells import Effort
-from draftproof.experiments.models.validate.run import Validation
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
 from draftproof.simulator.instances.sampling import Sampling
@@ -49,18 +46,6 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair)
     rows = run.cell_rows(validation, contexts, Store(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
-
-
-@pytest.mark.parametrize(("vocab", "depth"), [(40, 4), (8, 8)])
-def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab: int, depth: int) -> None:
-    """At V = 40 some tokens are kept beside the sampled trees; at depth 8 tables of none are small enough."""
-    made = setting(random_pair(vocab=vocab), Sampling(), [(1, 2, 3)], seed=0)
-    schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
-    validation = Validation(made, tuple(measured_verifiers([find_verifier("naive")], {})), schemes, Effort(blocks=40))
-    rows = run.cell_rows(validation, run.contexts_of(validation), Store(None))
-    assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
-    page = views.cells(rows, run.table_fields(rows)).markdown()
-    assert ("top tokens" in page) == (vocab == 40)
 
 
 def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
