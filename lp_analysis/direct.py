@@ -24,8 +24,9 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
-from draftproof.simulator.instances.processes import context_index, tabulate
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.tables import context_index
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000

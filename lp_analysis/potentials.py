@@ -1,7 +1,7 @@
 """The most tokens a block in the long run, over all lossless verifiers, where the state in which a block ends counts.
 
 In a source with finitely many states every block begins in the state that the last one left. With a potential `h(s)`
-for every state, a block is worth `E[tokens + h(end)] - h(s)`. If no lossless block is worth more than `g`, from whatever
+for every state, a block is worth `E[tokens + h(end)] - h(s)`. If no lossless block is worth more than `g`, whatever the
 state, no lossless verifier has more than `g` tokens a block in the long run; blocks worth at least `g` from every state
 attain it. For a reach `D` the corrections are `e(c,y) = D(c) p(y|c) - D(c,y)`, so that the worth is `sum_c w(c) D(c)`
 with the node weights
@@ -77,7 +77,7 @@ class Source:
                 f"V^m = {size}^{order} states are more than {MOST_STATES}; use a smaller vocabulary or a lower order"
             )
         rows = [_exact_rows(process)[np.arange(size**order) % size**process.order] for process in pair]
-        return cls(*rows, order)
+        return cls(rows[0], rows[1], order)
 
     @property
     def vocab_size(self) -> int:

@@ -33,10 +33,9 @@ from draftproof.simulator.drafts import (
 from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
-from draftproof.simulator.tables import table_entries
+from draftproof.simulator.tables import MAX_TABLE_ENTRIES, table_entries
 from draftproof.verifiers.sequoia import acceptance_vector
 
 #: One or several draft schemes as a verb takes them: a text, an object, or a list of these.

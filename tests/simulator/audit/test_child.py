@@ -199,7 +199,7 @@ def test_defaults_and_closures_are_compared(change, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     theirs = importlib.import_module("defaults_of_a_test")
     change(theirs)
-    with pytest.raises(InvalidVerifier, match=r"(scaled|closed)\.__.* of defaults_of_a_test is not in this process as in"):
+    with pytest.raises(InvalidVerifier, match=r"(scaled|closed)\.__.* of defaults_of_a_test is not in this process as"):
         word(theirs.closed)
     del sys.modules["defaults_of_a_test"]
 
