@@ -217,9 +217,11 @@ def _message_for(error: Exception) -> str | None:
         return f"cannot use {name}: {error.strerror or error}"
     if isinstance(error, ValueError) and getattr(sys.stdout, "closed", False):
         return "something has closed standard output, so the verdict did not arrive; take that out"
-    if not hasattr(error, "format_message"):
-        return None
-    message = str(error.format_message())  # of the command-line parser
+    return _with_todays_name(str(error.format_message())) if hasattr(error, "format_message") else None
+
+
+def _with_todays_name(message: str) -> str:
+    """The message of the command-line parser; with what does it now, if it names a command of an earlier version."""
     now = RENAMED.get(message.partition("No such command '")[2].partition("'")[0])
     return message if now is None else f"{message} It is: draftproof {now}"
 

@@ -12,10 +12,11 @@ from draftproof.experiments.shared.output import write_whole
 PAGE = ROOT / "docs" / "results" / "gallery.md"
 WITNESSES = Path(__file__).with_name("witnesses")
 _HEAD = """\
-# The gallery
+# Verifiers of public projects
 
 Verifiers of public projects, audited as they stand at the commit that is named, with adapters of ours (`adapters/`) and
-nothing of theirs. `draftproof audit NAME --gallery FOLDER` measures an entry again, from a checkout of yours.
+nothing of theirs. `draftproof audit NAME --gallery FOLDER` measures an entry again, from a checkout of yours. The lossy
+ones have a program that shows the bug with nothing but Python.
 
 A verdict holds for the instances of the audit and for this code. *lossy* says that the law of what is put out is not
 the target's; the number is the largest imbalance, exact up to the rounding of floats.

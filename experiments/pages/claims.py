@@ -12,7 +12,7 @@ from draftproof.experiments.cli.claims import fields, kept_file, summary
 from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.pages.transcripts import with_table
+from draftproof.experiments.pages.transcripts import broken, with_table
 from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
 
@@ -47,7 +47,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"\n## {key}\n\n{papers()[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
         yield from (line(row) for row in rows if row["source"].startswith(f"{key},"))
     yield "\n## The refutations from the shell\n\n```sh"
-    yield from (row["command"] for row in rows if row["instance"])
+    yield from (broken(row["command"]) for row in rows if row["instance"])
     yield "```\n"
 
 

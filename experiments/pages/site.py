@@ -146,7 +146,7 @@ def schemes_page() -> str:
     ]
     return "\n\n".join(
         [
-            "# Draft schemes and instances",
+            "# Draft schemes and worlds",
             "## Draft schemes",
             "A draft scheme is the random rule that builds a draft tree from q. The line below its name is what "
             "`--scheme` and the functions of `draftproof` take.",

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from argparse import Namespace
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from draftproof.experiments.shared.output import write_whole
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 #: The pages whose examples are run and whose outputs of commands are compared.
-PAGES = (
-    README,
-    *sorted((README.parent / "docs").rglob("*.md")),
-)
-TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
+#: A command, whose lines may go on after a backslash, and what it prints.
+TRANSCRIPT = re.compile(r"^```console\n\$ draftproof ((?:.*\\\n)*.*)\n((?s:.*?))^```", re.MULTILINE)
+#: Most characters in a line of a page; longer ones of what commands say are broken.
+WIDTH = 88
 
 
 def with_table(text: str, name: str, table: str) -> str:
@@ -25,12 +26,47 @@ def with_table(text: str, name: str, table: str) -> str:
     return re.sub(pattern, lambda match: match[1] + table + match[2], text, flags=re.DOTALL)
 
 
+def words_of(command: str) -> list[str]:
+    """The arguments of a command as a page shows it."""
+    return shlex.split(command.replace("\\\n", " "))
+
+
+def broken(command: str) -> str:
+    """A command on lines of at most `WIDTH` where its words allow it; an option stays with its value."""
+    lines: list[str] = []
+    for part in re.findall(r"--?[\w-]+(?: [^- ]\S*)?|\S+", command):
+        if lines and len(lines[-1]) + len(part) < WIDTH - 2:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return " \\\n  ".join(lines)
+
+
+def fitted(printed: str) -> str:
+    """What a command prints as a page shows it: no spaces at the ends of lines, and texts broken at `WIDTH`.
+
+    A text beside a name, as in `  verdict   LOSSLESS`, goes on below itself; lines of tables stay as they are.
+    """
+    lines: list[tuple[str, int]] = []
+    for line in map(str.rstrip, printed.splitlines()):
+        indent = len(line) - len(line.lstrip())
+        if indent and lines and indent == lines[-1][1]:
+            lines[-1] = f"{lines[-1][0]} {line.lstrip()}", indent
+        else:
+            beside = re.match(r"  \S+(?: \S+)* {2,}", line)
+            lines.append((line, len(beside[0]) if beside else 0))
+    return "\n".join(
+        line if re.search("[┃│━─]", line) else textwrap.fill(line, WIDTH, subsequent_indent=" " * indent)
+        for line, indent in lines
+    )
+
+
 def transcript(command: str) -> str:
     """What a command prints to stdout, run in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-c", "from draftproof.experiments.cli import main; main()", *shlex.split(command)]
+        program = [sys.executable, "-c", "from draftproof.experiments.cli import main; main()", *words_of(command)]
         ran = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
-    return "\n".join(line.rstrip() for line in ran.stdout.splitlines()).rstrip() + "\n"
+    return fitted(ran.stdout).rstrip() + "\n"
 
 
 def refresh(text: str, comparison: str | None) -> str:

@@ -28,8 +28,8 @@ _ROWS = (
     Column("verdict", "verdict"),
     Column("world"),
     Column("block_efficiency", "exact", "tokens a pass"),
-    Column("characters", "exact", "characters a pass"),
-    Column("best", "exact", "best on its path"),
+    Column("characters", "exact", "letters a pass"),
+    Column("best", "exact", "best on path"),
     Column("share", "percent", "of all spellings"),
     *hidden("token_variation", "text_variation", kind="exact"),
     *hidden("instances", "lossless", "control", "sees_text", "source", "versions"),
@@ -65,7 +65,7 @@ def strings_result(verifiers: Any, schemes: Sequence[DraftScheme], worlds: Seque
             best = _on_scheme(rules, scheme, pairs, rows, witnesses)
             spellings += [] if best is None else [{"scheme": str(scheme), "lower": best[0], "upper": best[1]}]
         finished = True
-    notes = ["best on its path: of any lossless verifier of the target tokens that the rule proposes."]
+    notes = ["best on path: of any lossless verifier of the target tokens that the rule proposes."]
     notes += [
         f"of all spellings: share of {float(each['upper']):.6f}, the optimum of lossless verifiers of the drafted "
         "text, however they spell what they accept of it."

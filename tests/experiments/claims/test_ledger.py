@@ -22,7 +22,7 @@ from tests.quick import quick
 CLAIMS = {claim.id: claim for claim in ledger()}
 TESTED = [name for name, claim in CLAIMS.items() if claim.status != OPEN]
 REFUTED = [name for name, claim in CLAIMS.items() if claim.status == "refuted"]
-LINES = PAGE.read_text(encoding="utf-8").splitlines()
+LINES = PAGE.read_text(encoding="utf-8").replace("\\\n ", "").splitlines()
 #: Of several kinds of statement one that is quick.
 QUICK = ["one-path-traversal-is-block", "sequoia-plan-best", "gbv-any-ties"]
 

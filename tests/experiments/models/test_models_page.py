@@ -17,7 +17,11 @@ from tests.experiments.models.made_pair import made_text, save_models
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "models.md"
 BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 COMMANDS = [
-    shlex.split(line, comments=True) for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line
+    words
+    for kind, block in BLOCKS
+    if kind == "sh"
+    for line in block.replace("\\\n", " ").splitlines()
+    if (words := shlex.split(line, comments=True))
 ]
 
 
