@@ -1,5 +1,6 @@
 """Shrinks an instance that refutes a verifier to a minimal witness, by Hypothesis, which is slow to import."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ import hypothesis.strategies as st
 from flint import fmpq
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from hypothesis.errors import Flaky, NoSuchExample
+from hypothesis.errors import Flaky, HypothesisDeprecationWarning, NoSuchExample
 
 from draftproof.simulator.errors import DraftproofError, Fails, NoFunction
 from draftproof.simulator.instances.case import Case
@@ -162,7 +163,8 @@ def _search(fails: Failing, instances: Any, scheme: DraftScheme, examples: int) 
     )
     set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # by default it is the working directory
     try:
-        with _ONE_AT_A_TIME:
+        with _ONE_AT_A_TIME, warnings.catch_warnings():
+            warnings.simplefilter("ignore", HypothesisDeprecationWarning)  # another thread draws from `random`
             minimal: Instance = find(
                 instances, lambda instance: fails(instance, scheme), settings=options, random=Random(0)
             )

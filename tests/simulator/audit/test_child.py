@@ -6,8 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import pytest
@@ -199,7 +197,9 @@ def test_defaults_and_closures_are_compared(change, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     theirs = importlib.import_module("defaults_of_a_test")
     change(theirs)
-    with pytest.raises(InvalidVerifier, match=r"(scaled|closed)\.__.* of defaults_of_a_test is not in this process as"):
+    with pytest.raises(
+        InvalidVerifier, match=r"(scaled|closed)\.__.* of defaults_of_a_test is not in this process as in"
+    ):
         word(theirs.closed)
     del sys.modules["defaults_of_a_test"]
 
@@ -222,24 +222,6 @@ def test_a_process_that_ends_gives_no_verdict_and_the_next_audit_does(theirs):
         with pytest.raises(InvalidVerifier, match=f"the process that ran your code was ended {how} before it gave"):
             word(function)
     assert word(theirs.verify) == "lossless"
-
-
-@pytest.mark.heavy
-def test_audits_at_once_beside_a_busy_thread(theirs):
-    ended, seen = threading.Event(), []
-
-    def busy():
-        while not ended.wait(0.0005):
-            seen.append(random.random())
-
-    thread = threading.Thread(target=busy)
-    thread.start()
-    with ThreadPoolExecutor(3) as pool:
-        words = list(pool.map(word, [theirs.verify, lambda t, q, p: (len(t), 0), theirs.verify]))
-    ended.set()
-    thread.join()
-    assert words == ["lossless", "refuted", "lossless"]
-    assert {type(number) for number in seen} == {float}
 
 
 @pytest.mark.heavy
