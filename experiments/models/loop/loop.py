@@ -117,7 +117,7 @@ class Loop:
 
     @cached_property
     def watch(self) -> Stopwatch:
-        """Seconds by part; where schemes are chosen also those of passes, which are within other parts."""
+        """Seconds by part."""
         return Stopwatch(self.pair.device)
 
     @property
@@ -220,7 +220,7 @@ class Loop:
         if self.head is not None:
             raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
         with self.watch.part("draft"):
-            drafting = self.begin(state, self.watch)
+            drafting = self.begin(state, outputs=True)
             drafting.read([[()] for _ in coins])
         with self.watch.part("choose"):
             for sequence, text in enumerate(state.texts):
@@ -229,10 +229,10 @@ class Loop:
             drafting.draw([scheme.actions[action] for action in drafting.actions], coins)
         return drafting
 
-    def begin(self, state: State, watch: Stopwatch | None = None) -> Drafting:
-        """The draft before it reads the trees of a block; watch: see `Reading`."""
+    def begin(self, state: State, outputs: bool = False) -> Drafting:
+        """The draft before it reads the trees of a block; outputs: see `Reading`."""
         if self.head is None:
-            reading = Reading(self.pair.draft, state.draft, state.waiting, watch)
+            reading = Reading(self.pair.draft, state.draft, state.waiting, outputs)
         else:
             features = [text.features for text in state.texts if text.features is not None]
             reading = HeadReading(self.head, state.draft, state.waiting, features)
@@ -250,7 +250,7 @@ class Loop:
     def _read(self, state: State, drafting: Drafting) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         last = [tokens[-1:] for tokens in state.waiting]
-        reading = Reading(self.pair.target, state.target, last, self.watch if drafting.actions else None)
+        reading = Reading(self.pair.target, state.target, last, bool(drafting.actions))
         contexts, rows_of = [[(), *nodes_of(tree)] for tree in drafting.trees], self._rows_of["target"]
         vectors = rows_of.vectors(rows_of.rows(reading.read(contexts), contexts, state.texts))
         known = [dict(zip(nodes, rows, strict=False)) for nodes, rows in zip(contexts, vectors, strict=True)]

@@ -7,7 +7,6 @@ most tokens needs; no other token attends to a padding place, in this pass or la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from itertools import chain, repeat
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache, forward
-from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.pair.hidden import features_of
 from draftproof.simulator.protocol import Context
 
@@ -28,14 +26,12 @@ class Reading:
     the slots before this reading; it has only contexts that were read.
     """
 
-    def __init__(
-        self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]], watch: Stopwatch | None = None
-    ) -> None:
-        """watch: where given, passes are timed, and hidden states and logits of all tokens kept for `output`."""
+    def __init__(self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]], outputs: bool = False) -> None:
+        """outputs: whether hidden states and logits of all tokens are kept for `output`."""
         self.cache = before
         self.path_slots: list[dict[Context, list[int]]] = [{} for _ in waiting]
-        self._model, self._before, self._waiting, self._watch = model, before, waiting, watch
-        self._outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._model, self._before, self._waiting = model, before, waiting
+        self._outputs: list[tuple[torch.Tensor, torch.Tensor]] | None = [] if outputs else None
 
     def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
         """One pass over these contexts, for each sequence parents before children, none that was read before.
@@ -79,14 +75,14 @@ class Reading:
         self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         """The logits of one pass over the tokens of these rows."""
-        with ExitStack() as stack:
-            if self._watch is not None:
-                hidden = stack.enter_context(features_of(self._model))
-                stack.enter_context(self._watch.part("passes"))
-            output, self.cache = forward(self._model, self.cache, tokens, positions, sees)
+        given = self.cache, tokens, positions, sees
+        if self._outputs is None:
+            output, self.cache = forward(self._model, *given)
+        else:
+            with features_of(self._model) as hidden:
+                output, self.cache = forward(self._model, *given)
+            self._outputs.append((hidden[0], output.logits))
         logits: torch.Tensor = output.logits
-        if self._watch is not None:
-            self._outputs.append((hidden[0], logits))
         return logits
 
     def output(self, sequence: int, context: Context = (), back: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -94,6 +90,7 @@ class Reading:
 
         back: so many tokens before its last one.
         """
+        assert self._outputs is not None
         slot = self.path_slots[sequence][context][-1 - back]
         hidden, logits = (torch.cat(parts, 1)[sequence, slot] for parts in zip(*self._outputs, strict=True))
         return hidden, logits

@@ -45,16 +45,6 @@ class Turn:
         """Everything but the parts, for a row."""
         return [self.tokens, self.blocks, self.seconds]
 
-    @classmethod
-    def joined(cls, turns: Sequence[Turn]) -> Turn:
-        names = dict.fromkeys(name for turn in turns for name in turn.parts)
-        return cls(
-            sum(turn.tokens for turn in turns),
-            sum(turn.blocks for turn in turns),
-            sum(turn.seconds for turn in turns),
-            {name: sum(turn.parts.get(name, 0.0) for turn in turns) for name in names},
-        )
-
     @property
     def rate(self) -> float:
         return self.tokens / self.seconds

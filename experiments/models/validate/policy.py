@@ -1,12 +1,7 @@
-"""`draftproof model validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
+"""`draftproof model validate --policy`: a policy in the loop, tokens a block, predicted and measured, and a second.
 
-The prediction of a block is the law of its action after its context; blocks are compared with it as those of a cell
-are (`agreement`).
-
-Tokens a second are predicted twice. From shapes: each shape that the policy uses is run alone, in turn with the
-policy, and a block of the policy is predicted to take the time of a block of its shape plus that of choosing. From
-passes: the times of passes alone, plus the time outside passes in the policy's own run. The errors show the cost of
-switching shapes, and how much slower a pass is in the loop than when repeated alone.
+The policy and the best static action write in turn. The same blocks are timed, and compared with the law of their
+action after their context, as those of a cell are (`agreement`).
 """
 
 from __future__ import annotations
@@ -14,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,6 +44,10 @@ from draftproof.simulator.protocol import Coin, Context
 Position: TypeAlias = Callable[[BlockStart], int]
 
 
+#: Turns of the policy and of the action that it is timed against, after a warm-up.
+ROUNDS = 5
+
+
 @dataclass(frozen=True)
 class Decision:
     """A block of a policy. context: the tokens before it."""
@@ -73,7 +73,7 @@ class PolicyRun:
     times: TimeModel
     base: int | None = None
 
-    def texts(self, position: Position, blocks: int, coin: Coin) -> tuple[list[Decision], Turn]:
+    def texts(self, position: Position, blocks: int, coin: Coin, _: int) -> tuple[list[Decision], Turn]:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
         setting, decisions = self.setting, list[Decision]()
         chooser = Chooser(self.actions, position, pass_times(self.times))
@@ -90,6 +90,17 @@ class PolicyRun:
         seconds = loop.watch.now() - started - loop.watch.seconds["prompt"]
         tokens = sum(len(decision.block.tokens) for decision in decisions)
         return decisions, Turn(tokens, len(decisions), seconds, loop.watch.seconds)
+
+
+def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
+    """Everything about a policy in the loop, as plain data; blocks: from all roots and in all turns together."""
+    coin, base = run.setting.coin(run.setting.seed), run.base
+    after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
+    positions = [run.chooser] if base is None else [run.chooser, lambda _: base]
+    with named_errors(run.named.label):
+        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS, 1)
+    decisions = [decision for decided, _ in written[0] for decision in decided]
+    return {**predicted_and_measured(run, decisions), **speeds([[turn for _, turn in turns] for turns in written])}
 
 
 def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dict[str, Any]:
@@ -117,69 +128,31 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dic
         "predicted": [prediction.mean for prediction in predictions],
         "measured": [decision.block.depth + 1 for decision in decisions],
     }
-    after = len(setting.roots)  # each has equally many blocks, one after the other
+    shape = ROUNDS, len(setting.roots), -1
     fields["by_root"] = {
-        name: np.array(values).reshape(after, -1).mean(axis=1).tolist() for name, values in tokens.items()
+        name: np.array(values).reshape(shape).mean(axis=(0, 2)).tolist() for name, values in tokens.items()
     }
     counts = Counter(run.actions[decision.action] for decision in decisions)
     fields["actions"] = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in counts.most_common()}
     return fields
 
 
-#: Timed rounds of the policy, its base and its shapes, after a warm-up; the fewest blocks of a shape alone.
-ROUNDS, FEWEST = 6, 4
-
-
-def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """blocks: after each root. predicted: tokens a block. decisions: of the policy, for the shares of its shapes."""
-
-    def candidate(chooser: Position, blocks: int) -> Callable[[int], Turn]:
-        return lambda _: run.texts(chooser, blocks, coin)[1]
-
-    def always(action: int) -> Position:
-        return lambda _: action
-
-    counts = Counter(decision.action for decision in decisions)
-    shapes = [
-        candidate(always(action), max(FEWEST, -(-count // len(run.setting.roots)))) for action, count in counts.items()
-    ]
-    static = [] if run.base is None else [candidate(always(run.base), blocks)]
-    policy, *others = timed_rounds([candidate(run.chooser, blocks), *shapes, *static], ROUNDS, warm_up=1)
-    rates = np.array([turn.rate for turn in policy])
-    choosing = np.array([turn.parts["choose"] / turn.blocks for turn in policy])
-    steps = sum(
-        count / len(decisions) * np.array([(turn.seconds - turn.parts["choose"]) / turn.blocks for turn in turns])
-        for count, turns in zip(counts.values(), others, strict=False)
-    )
-    expected_rates = predicted / (steps + choosing)
-    intervals = {"policy_per_second": Interval.of_ratio(rates)}
-    if static:
-        static_rates = [turn.rate for turn in others[-1]]
-        intervals |= {
-            "static_per_second": Interval.of_ratio(static_rates),
-            "over_static": Interval.of_ratio(rates, static_rates),
-        }
-    intervals["measured_over_predicted"] = Interval.of_ratio(rates, expected_rates)
+def speeds(turns: Sequence[Sequence[Turn]]) -> dict[str, Any]:
+    """Tokens a second, and where the seconds of a block go. turns: of the policy, and of what it is timed against."""
+    rates = [np.array([turn.rate for turn in each]) for each in turns]
+    blocks = sum(turn.blocks for turn in turns[0])
+    parts = {
+        name: sum(turn.parts[name] for turn in turns[0]) / blocks
+        for name in ("draft", "choose", "target", "verify", "cache")
+    }
+    step = sum(turn.seconds for turn in turns[0]) / blocks
+    intervals = {"policy_per_second": Interval.of_ratio(rates[0])}
+    if len(rates) > 1:
+        intervals |= {"static_per_second": Interval.of_ratio(rates[1]), "over_static": Interval.of_ratio(*rates)}
     return {
         **{name: interval._asdict() for name, interval in intervals.items()},
-        "predicted_per_second": float(expected_rates.mean()),
-        **_by_part(run, Turn.joined(policy), predicted, decisions),
-    }
-
-
-def _by_part(run: PolicyRun, policy: Turn, predicted: float, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """Where the seconds of a block of the policy go, and what passes that are repeated alone say."""
-    parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
-    context = sum(len(decision.context) for decision in decisions) // len(decisions)
-    times = measured_times(run.setting.pair, context, run.actions)
-    passes = float(np.mean([times.time(run.actions[decision.action].as_dict()) for decision in decisions]))
-    return {
-        "predicted_from_passes": predicted / (passes + policy.block - parts["passes"]),
-        "repeated_pass_seconds": passes,
-        "pass_seconds": parts["passes"],
-        "step_seconds": policy.block,
-        "choose_seconds": parts["choose"],
-        "overhead": parts["choose"] / policy.block,
+        "step_seconds": step,
+        "overhead": parts["choose"] / step,
         "seconds_by_part": parts,
     }
 
@@ -241,23 +214,13 @@ def policy_result(request: PolicyRequest, where: Setting, blocks: int | None) ->
         run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
     report = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
     tables = [Table.whole(_COLUMNS, [report | _shown(report)])]
-    notes = [_MEANING]
+    notes = ["a policy is measured in turn with the best static action"] if run.base is not None else []
     if groups := where.root_set.groups:
         tables.append(_by_group(report["by_root"], groups))
         notes.append(by_group.GROUPS_NOTE)
     elif len(where.roots) < by_group.FEWEST:
         notes.append(by_group.few_text("roots"))
     return Result(f"{title(where)}, one sequence at a time", tables, notes, 0 if report["agrees"] else 1)
-
-
-def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
-    """Everything about a policy in the loop, as plain data; blocks: from all roots together."""
-    coin = run.setting.coin(run.setting.seed)
-    after_each_root = max(1, -(-blocks // len(run.setting.roots)))
-    with named_errors(run.named.label):
-        decisions, _ = run.texts(run.chooser, after_each_root, coin)
-    tokens = predicted_and_measured(run, decisions)
-    return {**tokens, **timed(run, after_each_root, coin, tokens["predicted"], decisions)}
 
 
 _COLUMNS = (
@@ -272,32 +235,25 @@ _COLUMNS = (
     Column("used", title="K, L1, L2 and blocks"),
     Column("rate", "exact", "tokens a second"),
     Column("rate_interval", "interval", "95 %"),
-    Column("predicted_per_second", "exact", "predicted from its shapes, each alone, and choosing"),
-    Column("over_predicted", "interval", "measured over predicted, 95 %"),
-    Column("predicted_from_passes", "exact", "predicted from passes repeated alone"),
     Column("static_rate", "exact", "tokens a second of the best static action"),
     Column("over_static_interval", "interval", "over it, 95 %"),
     Column("parts", title="a step"),
     Column("overhead", "percent", "of which choosing"),
 )
-_MEANING = "a policy is measured in turn with its shapes alone and with the best static action"
 
 
 def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
     """What people see of numbers that programs read in other fields."""
     step, parts = report["step_seconds"], report["seconds_by_part"]
-    around = parts["draft"] + parts["target"] - parts["passes"]
-    named = {"passes": parts["passes"], "around passes": around, **{n: parts[n] for n in ("verify", "cache", "choose")}}
     static, over = report.get("static_per_second"), report.get("over_static")
     return {
         "verdict": "as predicted" if report["agrees"] else "NOT as predicted",
         "used": "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items()),
         "rate": report["policy_per_second"]["mean"],
         "rate_interval": _ends(report["policy_per_second"]),
-        "over_predicted": _ends(report["measured_over_predicted"]),
         "static_rate": static and static["mean"],
         "over_static_interval": over and _ends(over),
-        "parts": f"{step * 1e3:.2f} ms: " + ", ".join(f"{name} {time / step:.1%}" for name, time in named.items()),
+        "parts": f"{step * 1e3:.2f} ms: " + ", ".join(f"{name} {time / step:.1%}" for name, time in parts.items()),
     }
 
 
