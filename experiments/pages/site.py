@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 #: The pages outside of the folder of docs.
 SINGLE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+#: Pages whose tables need the room of the table of contents.
+WIDE = ("results/gallery.md", "results/order.md", "theory/theorems.md")
 #: The target of a link or of a picture, without its anchor; not web addresses and anchors of the same page.
 LINK = re.compile(r"(\]\(|src=\")(?!\w+:)([^)#\"\s]+)")
 
@@ -56,6 +58,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links to files of the repository become links of the site."""
     uri = page.file.src_uri
+    if uri in WIDE:
+        page.meta["hide"] = ["toc"]
     folder = (ROOT if (ROOT / uri).exists() else DOCS) / posixpath.dirname(uri)
     return LINK.sub(lambda match: match[1] + _moved(match[2], folder, posixpath.dirname(uri)), markdown)
 

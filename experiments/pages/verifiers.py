@@ -111,7 +111,7 @@ def _relation(a: str, b: str, below: Mapping[tuple[str, str], float]) -> str:
     if a == b:
         return ""
     if shortfall := below[a, b]:
-        return f"{-shortfall:.2f}" if shortfall >= 0.005 else f"{-shortfall:.0e}"
+        return f"-{shortfall:.2f}".replace("-0.", "-.") if shortfall >= 0.005 else f"{-shortfall:.0e}"
     if not below[b, a]:
         return "="
     return "**≥**" if b in verifiers.REGISTRY[a].card.dominates else "≥"
