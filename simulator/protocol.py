@@ -141,6 +141,9 @@ class Draws(Flag):
     ONE_PATH = _SINGLE | INDEPENDENT_PATHS | WITHOUT_REPLACEMENT | ONE_RANDOM_SIBLING
     #: The pairs of SpecHub: the likeliest token and one other, the first of them drawn from `q`.
     HUB_PAIRS = auto()
+    #: Where a node has one child, this is the likeliest token; where it has several, the last one is drawn from `q`
+    #: without the first, the likeliest token.
+    ONE_FROM_REST = auto()
     #: Below a trunk, single tokens from `q`, the tree follows from the rows.
     FIXED_BRANCHES = auto()
 

@@ -39,9 +39,11 @@ from draftproof.verifiers.lossy.cactus import Cactus
 from draftproof.verifiers.lossy.cascade import Cascade
 from draftproof.verifiers.lossy.ensemble import Ensemble
 from draftproof.verifiers.lossy.eta import Eta
+from draftproof.verifiers.lossy.fly import Fly
 from draftproof.verifiers.lossy.fuzzy import Fuzzy
 from draftproof.verifiers.lossy.lenience import Lenience
 from draftproof.verifiers.lossy.mentored import Mentored
+from draftproof.verifiers.lossy.slack import Slack
 from draftproof.verifiers.lossy.threshold import Threshold
 from draftproof.verifiers.lossy.toward import Toward
 from draftproof.verifiers.lossy.truncation import Truncation
@@ -54,6 +56,7 @@ from draftproof.verifiers.optimal_transport import OptimalTransport
 from draftproof.verifiers.optimum import Optimum
 from draftproof.verifiers.path_transport import PathTransport
 from draftproof.verifiers.rejection_without_replacement import RejectionWithoutReplacement
+from draftproof.verifiers.rheo import RheoVerification
 from draftproof.verifiers.sequoia import SequoiaVerification
 from draftproof.verifiers.spechub import SpecHubVerification
 from draftproof.verifiers.specinfer import SpecInfer
@@ -61,7 +64,7 @@ from draftproof.verifiers.spectr import SpecTr
 from draftproof.verifiers.traversal import Traversal
 from draftproof.verifiers.tree_monte_carlo import TreeMonteCarlo
 
-__all__ = ["REGISTRY", "STANDALONE", "make", "required"]
+__all__ = ["IMPOSSIBLE", "REGISTRY", "STANDALONE", "make", "required"]
 
 _ZOO: tuple[Any, ...] = (
     NaiveSampling(),
@@ -90,6 +93,7 @@ _ZOO: tuple[Any, ...] = (
     LayerGreedy(),
     SequoiaVerification(),
     SpecHubVerification(),
+    RheoVerification(),
     TraversalInsertionOrder(),
     BlockByWeights(),
     HierarchicalUncapped(),
@@ -103,6 +107,8 @@ _ZOO: tuple[Any, ...] = (
     Eta,
     Cactus,
     Fuzzy,
+    Fly,
+    Slack,
     Mentored,
     Cascade,
     Toward,
@@ -115,11 +121,19 @@ class _Entries(dict[str, Any]):
     """The error for an unknown name suggests the nearest one; see `UnknownName`."""
 
     def __missing__(self, name: str) -> Any:
+        if name in IMPOSSIBLE:
+            raise UnknownName(IMPOSSIBLE[name])
         close = get_close_matches(str(name), self, n=1)
         raise UnknownName(
             f"unknown verifier {name!r}; " + (f"did you mean {close[0]!r}?" if close else f"known: {', '.join(self)}")
         )
 
+
+#: Rules of papers that cannot be verifiers here, each with the reason.
+IMPOSSIBLE: Mapping[str, str] = {
+    "mars": "mars judges by a ratio of raw logits, which p and q do not determine: adding a number to all logits of a "
+    "row changes the ratio and not the probabilities"
+}
 
 #: Every verifier of the registry by name, in the order of the tables.
 REGISTRY: Mapping[str, Any] = MappingProxyType(_Entries({entry.card.name: entry for entry in _ZOO}))

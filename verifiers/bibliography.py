@@ -51,6 +51,17 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Jeon, Gagrani, Goel, Park, Lee, Lott. Recursive speculative decoding: accelerating LLM inference via "
             "sampling without replacement. 2024, arXiv:2402.14160."
         ),
+        "rheo2026resolving": (
+            "RheoSampling: resolving the one-hot dilemma in stochastic dynamic-tree speculative decoding. 2026, "
+            "arXiv:2609.21827."
+        ),
+        "li2025training": (
+            "Li, Xu, Li, Yang, Xu, Yin, Li, Ngai, Barsoum. Training-free loosely speculative decoding: accepting "
+            "semantically correct drafts beyond exact match. 2025, arXiv:2511.22972."
+        ),
+        "zhang2027secure": (
+            "Zhang, Wang, Gong, Yang. Secure speculative decoding for large language models. IEEE S&P 2027."
+        ),
         "xiong2024dyspec": (
             "Xiong et al. DySpec: faster speculative decoding with dynamic token tree structure. 2024, "
             "arXiv:2410.11744."

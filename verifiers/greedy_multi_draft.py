@@ -34,7 +34,7 @@ class GreedyMultiDraft:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, next_token)
 
     @property
     def structure(self) -> TopDown:
@@ -46,7 +46,8 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
 
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    """The next token of one node; the last draft is the random one."""
     *sure, last = drafted
     q = _without_all(q, sure)
     if q[last] > 0 and coin.flip(acceptance(p, q, last)):

@@ -187,6 +187,8 @@ def find_verifier(spec: str) -> NamedVerifier:
     if from_file(spec):
         return NamedVerifier(spec, _from_file(spec))
     name, parameters = _split(spec)
+    if name in verifiers.IMPOSSIBLE:
+        raise InvalidInput(verifiers.IMPOSSIBLE[name])
     if name not in verifiers.REGISTRY:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)
         hint = f"did you mean {close[0]!r}" if close else f"known: {', '.join(verifiers.REGISTRY)}"

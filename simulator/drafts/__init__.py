@@ -19,6 +19,7 @@ from draftproof.simulator.drafts.dyspec import DySpec, DySpecPruned
 from draftproof.simulator.drafts.dyspec_threshold import DySpecThreshold
 from draftproof.simulator.drafts.eagle2 import Eagle2
 from draftproof.simulator.drafts.opt_tree import OptTree
+from draftproof.simulator.drafts.rheo import Rheo, RheoOwn
 from draftproof.simulator.drafts.rsd_s import StochasticBeam
 from draftproof.simulator.drafts.sequoia import Sequoia
 from draftproof.simulator.drafts.specblock import SpecBlock
@@ -44,6 +45,8 @@ __all__ = [
     "Eagle2",
     "Greedy",
     "OptTree",
+    "Rheo",
+    "RheoOwn",
     "Sequoia",
     "SpecBlock",
     "SpecHub",
@@ -85,6 +88,8 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
             Stratified,
             Systematic,
             StochasticBeam,
+            Rheo,
+            RheoOwn,
         )
     }
 )

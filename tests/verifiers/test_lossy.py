@@ -13,7 +13,7 @@ from flint import arb, fmpq
 
 from draftproof import InvalidInput
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.simulator import Delayed, Instance, Verifier, block_law
+from draftproof.simulator import CallableProcess, Delayed, DraftTree, Instance, Verifier, block_law
 from draftproof.simulator.arithmetic import FLOAT64, to_fmpq
 from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.instances.sampling import Sampling
@@ -31,6 +31,7 @@ RULES = [
     *("ensemble:w=0", "ensemble:w=7/10", "ensemble:w=19/20", "ensemble:w=1", "lenience:l=1/10", "lenience:l=1/2"),
     *("lenience:l=1", "truncation", "truncation:top_p=1/2", "truncation:min_p=1/4", "eta", "eta:epsilon=1/3"),
     *("cactus:d=0", "cactus:d=1/20", "cactus", "fuzzy:t=0", "fuzzy", "fuzzy:t=1/5", "mentored:d=0", "mentored:d=1/50"),
+    *("slack", "slack:eps=0", "slack:eps=1/3,eta=1/2", "slack:eps=1,eta=1/2,target=1/2", "slack:eta=0,target=1"),
     *("mentored", "cascade", "cascade:diff=1/10", "cascade:chow=1/2", "cascade:token=1/2"),
 ]
 PATH = Delayed(1, 0, 2)
@@ -137,6 +138,76 @@ def test_the_ensemble_is_at_a_part_of_the_distance_and_accepts_that_much_more(w:
         law = made(f"ensemble:w={w}").surrogate(p, q)
         assert total_variation(p, law) == distance * to_fmpq(1 - w)
         assert accepted(f"ensemble:w={w}", p, q) == 1 - distance * to_fmpq(w)
+
+
+def test_slack_accepts_that_much_more_and_its_part_is_no_mixture_of_the_two_laws() -> None:
+    for p, q in ROWS:
+        assert accepted("slack:eps=1/5", p, q) == minimum(p + q / 5, q).sum()
+        assert made("slack:eps=1/5,eta=0").surrogate(p, q).tolist() == p.tolist()
+        assert made("slack:eps=0").surrogate(p, q).tolist() == p.tolist()
+    p, q = (np.array([fmpq(*x) for x in row], dtype=object) for row in (((1, 2), (1, 2)), ((3, 4), (1, 4))))
+    law = made("slack:eps=1,eta=1/2,target=1/2").surrogate(p, q)
+    assert law.tolist() == [fmpq(21, 32), fmpq(11, 32)]
+    assert law.tolist() != ((p + made("slack:eps=1,target=1").surrogate(p, q)) / 2).tolist()
+
+
+class Uniforms:
+    """A coin whose flips are comparisons with these numbers, in order of the drafts; the correction is token 0."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = list(numbers)
+
+    def flip(self, probability: Any) -> bool:
+        return bool(self.numbers.pop(0) <= probability)
+
+    def choose(self, weights: Any) -> int:
+        return 0
+
+
+#: A row that is unsure, one that is sure, and one without token 1.
+UNSURE, SURE, WITHOUT = [0.4, 0.3, 0.3], [0.97, 0.02, 0.01], [0.5, 0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "uniforms"),
+    [
+        (5, UNSURE, (0.5, 0.1, 0.1, 0.1)),  # overridden, and all others pass
+        (1, SURE, (0.5, 0.1, 0.1, 0.1)),
+        (1, WITHOUT, (0.5, 0.1, 0.1, 0.1)),
+        (1, UNSURE, (0.5, 0.9, 0.1, 0.1)),  # the next one does not pass
+        (1, UNSURE, (0.5, 0.1, 0.9, 0.1)),
+        (4, UNSURE, (0.5, 0.1, 0.1, 0.9)),  # a rejection too near the end stands
+    ],
+)
+def test_fly_overrides_where_the_vector_of_vllm_does(count: int, first: list[float], uniforms: tuple[float]) -> None:
+    """Its test has four drafts and a window of two, and counts tokens: 5, and 1 wherever a condition fails."""
+    q = np.array([0.0, 1.0, 0.0])
+    rows = [np.array(first), *[np.array(UNSURE)] * 4]
+    target = CallableProcess(3, lambda context: rows[len(context)])
+    tree = DraftTree.from_paths((), [(1, 1, 1, 1)])
+    verdict = made("fly:w=2").verify(tree.root(target, CallableProcess(3, lambda context: q)), Uniforms(*uniforms))
+    assert len(verdict.accepted) + 1 == count
+
+
+def test_fly_has_its_law_of_two_tokens_and_is_naive_without_a_window() -> None:
+    """`D(x y) = q(x) q(y) a(y)` where `x` may be overridden, else times `a(x)`, with `a = min(1, p/q)`."""
+    overridden = 0
+    for instance in case_instances((3, PATH), 8):
+        laws = [
+            block_law(made(spec), instance.target, instance.draft, PATH)
+            for spec in ("fly:w=1,h=1/2", "fly:w=2", "fly:w=1,h=2", "naive")
+        ]
+        fly, long, sure, naive = laws
+        for other in (long, sure):
+            assert [x.tolist() for x in other.correction] == [x.tolist() for x in naive.correction]
+        p, q = instance.target.row(()), instance.draft.row(())
+        for x, y in product(range(3), repeat=2):
+            unsure = p[x] > 0 and -sum((arb(mass) * arb(mass).log() for mass in p if mass > 0), arb(0)) >= 0.5
+            passes = minimum(instance.target.row((x,)), instance.draft.row((x,)))[y]
+            expected = passes * (q[x] if unsure else minimum(p, q)[x])
+            assert fly.reach[2][3 * x + y] == expected
+            overridden += bool(unsure and p[x] < q[x])
+    assert overridden > 20
 
 
 @pytest.mark.parametrize("l", [Fraction(1, 10), Fraction(1, 2), Fraction(1)])

@@ -20,6 +20,8 @@ from draftproof.simulator.drafts import (
     Eagle2,
     Greedy,
     OptTree,
+    Rheo,
+    RheoOwn,
     Sequoia,
     SpecBlock,
     SpecHub,
@@ -81,6 +83,8 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "stratified": (Stratified(2, 1, 2), "traversal"),
     "systematic": (Systematic(3, 0, 2), "hsd"),
     "rsd_s": (StochasticBeam(2, 2), "rejection_without_replacement"),
+    "rheo": (Rheo(4, 3, 2), "rheo"),
+    "rheo_own": (RheoOwn(3, 3, 2), "nss"),
     "twins": (UserScheme(Twins()), "specinfer"),
     "moody": (UserScheme(Moody()), "nss"),
 }

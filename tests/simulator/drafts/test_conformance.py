@@ -183,6 +183,20 @@ def one_random_sibling(trees: dict[Any, Fraction], instance: Instance) -> bool:
     return True
 
 
+def one_from_rest(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """The first child is the likeliest token; where there are others, the last has the law of `q` without it."""
+    for context, lists in siblings(trees).items():
+        q = row(instance, context)
+        likeliest = min((-mass, x) for x, mass in enumerate(q))[1]
+        several = {tokens: mass for tokens, mass in lists.items() if len(tokens) > 1}
+        last = [sum((m for tokens, m in several.items() if tokens[-1] == x), Fraction(0)) for x in range(len(q))]
+        if any(tokens[0] != likeliest for tokens in lists):
+            return False
+        if several and [[mass / sum(last) for mass in last]] != left(q, (likeliest,)):
+            return False
+    return True
+
+
 def one_path(trees: dict[Any, Fraction], instance: Instance) -> bool:
     return all(len(tokens) == 1 for tree in trees for _, tokens in tree)
 
@@ -217,6 +231,7 @@ FACTS: dict[Draws, Holds] = {
     Draws.LEFT_OR_LIKELIEST: lambda trees, instance: in_turn(trees, instance, or_likeliest),
     Draws.ONE_RANDOM_SIBLING: one_random_sibling,
     Draws.ONE_PATH: one_path,
+    Draws.ONE_FROM_REST: one_from_rest,
     Draws.FIXED_BRANCHES: fixed_branches,
 }
 
