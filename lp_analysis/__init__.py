@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         read_certificate,
     )
     from draftproof.lp_analysis.direct import direct_bound, measured_bound
+    from draftproof.lp_analysis.forgetting import floors
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
     from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.potentials import LongRun, long_run
@@ -53,6 +54,7 @@ __all__ = [
     "check_long_run",
     "direct_bound",
     "dumps",
+    "floors",
     "frontier",
     "frontier_certificate",
     "law_certificate",
@@ -79,6 +81,7 @@ _MODULES = {
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("LongRun", "long_run"), "potentials"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
+    "floors": "forgetting",
     "single_step_optimum": "single_step",
     **dict.fromkeys(("METHODS", "Optimum", "OptimumInterrupted", "optimum"), "solve"),
 }

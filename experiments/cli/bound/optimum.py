@@ -18,9 +18,10 @@ from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
 from draftproof.experiments.grid.machines import InnerTick, Machines
 from draftproof.experiments.grid.rows import mixture, versions
+from draftproof.experiments.inputs.worlds import samplings_of
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, duration, remark
-from draftproof.lp_analysis import certificate, dumps
+from draftproof.lp_analysis import certificate, dumps, floors
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.tables import context_count
 
@@ -36,6 +37,13 @@ _ROOTS = (
     *hidden("solver_gap", kind="exact"),
     *hidden("method", "timed_out", "history", "certificate", "certificate_above"),
 )
+_MEMORY = (
+    *PLACE,
+    Column("depth", "count", "d"),
+    Column("rejected", "exact"),
+    Column("floor", "exact"),
+    *hidden("memory", kind="count"),
+)
 _GROUPS = (
     *PLACE,
     Column("group"),
@@ -44,6 +52,10 @@ _GROUPS = (
     Column("lower_interval", "interval", "95 %"),
     Column("upper", "exact", "at most"),
     Column("upper_interval", "interval", "95 %"),
+)
+_FLOOR = (
+    "rejected: the mean total variation of p and q for the token of depth d, over contexts that the target writes; "
+    "floor: that of the best draft which knows the root, the depth and as many of the last tokens."
 )
 
 
@@ -72,9 +84,14 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, files: Files, machi
     ]
     if groups:
         tables.append(Table.of(_GROUPS, groups, title="by group of prompts", name="groups"))
+    memory = [row for each, bounds in done for row in _memory_rows(each, len(bounds))]
+    if memory:
+        tables.append(Table.of(_MEMORY, memory, title="by depth, what the draft forgets", name="memory"))
     notes = [*_notes(programs, roots, goal.gap), *check_note(made)]
     if any(row["prompts"] < FEWEST for row in groups):
         notes.append(few_text("prompts"))
+    if memory:
+        notes.append(_FLOOR)
     result = Result("the optimum over all lossless verifiers, bounds in exact arithmetic", tables, notes, 0, made)
     if interrupted:
         raise Interrupted(result)
@@ -156,6 +173,25 @@ def _certificates(
         if name and case and optimum:
             rows = case.rows(programs.scheme.depth)
             yield name, dumps(certificate(rows.target, rows.draft, optimum))
+
+
+def _memory_rows(programs: Programs, roots: int) -> list[dict[str, Any]]:
+    """For drafts with a memory the floor of rejection at each depth, as means over so many roots."""
+    memory = samplings_of(programs.world).of("draft").memory
+    if memory is None or not programs.scheme.depth:
+        return []
+    weights = programs.weights(roots)
+    found = [floors(root.target, root.draft, memory, programs.scheme.depth) for root in programs.roots[:roots]]
+    return [
+        {
+            **programs.place,
+            "depth": depth,
+            "rejected": mixture(weights, [own for own, _ in each]),
+            "floor": mixture(weights, [least for _, least in each]),
+            "memory": memory,
+        }
+        for depth, each in enumerate(zip(*found, strict=True), start=1)
+    ]
 
 
 def _group_rows(programs: Programs, bounds: Sequence[Bound]) -> list[dict[str, Any]]:

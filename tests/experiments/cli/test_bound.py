@@ -341,3 +341,13 @@ def test_ctrl_c_prints_the_bounds_at_hand(draftproof, monkeypatch):
     assert "attained" in ran.out
     assert len(calls) == 3
     assert draftproof("verify", "c.json").code == 0
+
+
+def test_drafts_that_forget_have_a_floor_beside_the_optimum(draftproof):
+    given = ("bound", "--world", "text:topics,vocab=3,roots=2", "--K", 1, "--L2", 3, "--json", "--draft-sampling")
+    rows = {memory: draftproof(*given, f"memory={memory}").json["memory"] for memory in (0, 2)}
+    assert [row["depth"] for row in rows[0]] == [1, 2, 3]
+    for memory, floors in rows.items():
+        assert all(float(Fraction(row["floor"])) <= float(Fraction(row["rejected"])) for row in floors)
+        assert [Fraction(row["floor"]) == 0 for row in floors] == [depth <= memory + 1 for depth in (1, 2, 3)]
+    assert "memory" not in draftproof(*given[:-1]).json
