@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +31,7 @@ from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.choice import choice_result
 from draftproof.experiments.models.measure.passes import measure_passes
-from draftproof.experiments.models.measure.rounds import Text, Turn, speed_up
+from draftproof.experiments.models.measure.rounds import Text, Turn, one_round, speed_up
 from draftproof.experiments.models.measure.verifiers import QUICK, exact_checks, measured_verifiers
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
@@ -340,9 +341,9 @@ class Search:
         keys = [self.setting.key(kind="text", way=_identity(way), **about) for way in ways]
         missing = {way: key for way, key in zip(ways, keys, strict=True) if key not in self._store}
         if missing:
-            order = [GENERATE, *missing][:: -1 if text % 2 else 1]
-            seed = part_seed(self.setting.seed, part + round_)
-            turns = {way: timed_text(self.setting, way, self.amount.tokens, seed, root) for way in order}
+            every, seed = [GENERATE, *missing], part_seed(self.setting.seed, part + round_)
+            candidates = [partial(timed_text, self.setting, way, self.amount.tokens, seed, root) for way in every]
+            turns = dict(zip(every, one_round(candidates, text), strict=True))
             plain = turns[GENERATE].fields
             self._store.add(
                 *(

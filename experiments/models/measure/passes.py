@@ -44,7 +44,7 @@ def measure_passes(pair: Pair, model: Any, context: int, counts: Sequence[int], 
     with within_memory("measuring passes", pair.device):
         _, before = prompt_pass(model, [token % pair.vocab_size for token in range(context)], pair.device)
 
-        def seconds(count: int, _: int) -> float:
+        def seconds(count: int) -> float:
             nonlocal before
             tokens = torch.zeros(1, count, dtype=torch.long, device=pair.device)
             itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
@@ -55,5 +55,5 @@ def measure_passes(pair: Pair, model: Any, context: int, counts: Sequence[int], 
             before = after.kept(before.slots, [()])  # as in the loop, with space for the next pass
             return taken
 
-        times = timed_rounds([partial(seconds, count) for count in counts], repetitions, warm_up=1)
+        times = timed_rounds([partial(seconds, count) for count in counts], repetitions)
     return {count: min(each) for count, each in zip(counts, times, strict=True)}

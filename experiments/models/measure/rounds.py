@@ -54,23 +54,15 @@ class Turn:
         return self.seconds / self.blocks
 
 
-def timed_rounds(
-    candidates: Sequence[Callable[[int], T]],
-    rounds: int,
-    warm_up: int = 0,
-) -> list[list[T]]:
-    """Call every candidate with the number of each round, in every other one backwards; the results of each.
+def one_round(candidates: Sequence[Callable[[], T]], number: int) -> list[T]:
+    """Call every candidate, in every other round backwards; the results in the order of the candidates."""
+    step = -1 if number % 2 else 1
+    return [candidate() for candidate in candidates[::step]][::step]
 
-    warm_up: rounds before the first one, with negative numbers, whose results are dropped.
-    """
-    turns: list[list[T]] = [[] for _ in candidates]
-    for number in range(-warm_up, rounds):
-        places = range(len(candidates))
-        for place in reversed(places) if number % 2 == 1 else places:
-            made = candidates[place](number)
-            if number >= 0:
-                turns[place].append(made)
-    return turns
+
+def timed_rounds(candidates: Sequence[Callable[[], T]], rounds: int) -> list[tuple[T, ...]]:
+    """The results of each candidate in so many rounds, after one that warms up."""
+    return list(zip(*[one_round(candidates, number) for number in range(-1, rounds)][1:], strict=True))
 
 
 @dataclass(frozen=True)

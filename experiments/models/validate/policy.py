@@ -73,7 +73,7 @@ class PolicyRun:
     times: TimeModel
     base: int | None = None
 
-    def texts(self, position: Position, blocks: int, coin: Coin, _: int) -> tuple[list[Decision], Turn]:
+    def texts(self, position: Position, blocks: int, coin: Coin) -> tuple[list[Decision], Turn]:
         """So many blocks after each root, and how long they took; the text begins again where positions end."""
         setting, decisions = self.setting, list[Decision]()
         chooser = Chooser(self.actions, position, pass_times(self.times))
@@ -98,7 +98,7 @@ def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
     after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
     positions = [run.chooser] if base is None else [run.chooser, lambda _: base]
     with named_errors(run.named.label):
-        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS, 1)
+        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS)
     decisions = [decision for decided, _ in written[0] for decision in decided]
     return {**predicted_and_measured(run, decisions), **speeds([[turn for _, turn in turns] for turns in written])}
 
