@@ -87,9 +87,14 @@ def _moved(link: str, folder: Path, here: str) -> str:
 
 def commands_page() -> str:
     """Every command with all of its options, from its help."""
-    command = typer.main.get_command(program())
+    command: Any = typer.main.get_command(program())
     _show_options(command)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="draftproof", title="Commands")
+    for group in (command, command.commands["model"]):
+        for name, each in group.commands.items():
+            text = text.replace(
+                f"* `{name}`: {each.get_short_help_str()}", f"* `{name}`: {each.get_short_help_str(500)}"
+            )
     return text.replace("# `Commands`", "# Commands")
 
 

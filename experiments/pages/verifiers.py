@@ -43,12 +43,11 @@ def reference() -> str:
 
 def table(of: Iterable[Card]) -> str:
     """A line for each card."""
-    head = ["verifier", "what it is", "status", "reads", "uses", "never below"]
+    head = ["verifier", "what it is", "status", "never below"]
     lines = [head, ["---"] * len(head)]
     for card in of:
-        reads, paths = "p, q" if card.reads_draft else "p", "first path" if card.single_path else "all paths"
         below = ", ".join(f"`{name}`" for name in card.dominates)
-        lines.append([f"[`{card.name}`](#{card.name.lower()})", card.title, card.status, reads, paths, below])
+        lines.append([f"[`{card.name}`](#{card.name.lower()})", card.title, card.status, below])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -61,6 +60,7 @@ def section(name: str) -> str:
     facts = [
         f"**{card.title}**; {card.status}.",
         f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
+        f"Reads {'p and q' if card.reads_draft else 'p'} on {'the first path' if card.single_path else 'all paths'}.",
         f"Lossless on: {schemes}." if schemes else "",
         f"Departs from the paper: {card.departs}" if card.departs else "",
         *(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
