@@ -28,9 +28,8 @@ def floors(target: ProcessLike, draft: ProcessLike, memory: int, depth: int) -> 
     tables = zip(exact_tables(target, depth - 1, "target"), exact_tables(draft, depth - 1, "draft"), strict=True)
     for p, q in tables:
         endings = min(p.shape[1] ** memory, len(p))
-        groups = [(masses[end::endings], p[end::endings]) for end in range(endings)]
         own = (masses * abs(p - q).sum(axis=1)).sum() / 2
-        found.append((own, sum(barycentre(*group)[0] for group in groups)))
+        found.append((own, sum(barycentre(masses[end::endings], p[end::endings])[0] for end in range(endings))))
         masses = (masses[:, None] * p).reshape(-1)
     return [(Fraction(as_python(own)), Fraction(as_python(least))) for own, least in found]
 

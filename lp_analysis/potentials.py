@@ -175,6 +175,13 @@ def long_run(
     return best
 
 
+def best_blocks(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, gap: float = 1e-6) -> float:
+    """The mean tokens in the long run of blocks that are each the best from their state; in float64."""
+    source = Source.of(target, draft)
+    nothing = RATIONAL.vector([0] * len(source.target))
+    return evaluate(source, scheme, _optima(source, scheme, nothing, gap, None))[0]
+
+
 def _optima(
     source: Source, scheme: DraftScheme, potentials: Any, gap: float, tick: Callable[[int], None] | None
 ) -> list[Optimum]:

@@ -180,7 +180,7 @@ COMMANDS = {
     "compare": "compare naive specinfer block traversal layer_transport --world family:perturbed,s=1 --K 2"
     " --L1 0..1 --L2 1..2 --arithmetic rational -o table.csv -o table.md --resume compared.db",
     "compare all on a text": f"compare --world text:topics,vocab=4 --K 1..2 --L2 1..2 --max-nodes 3 {_COST}",
-    "compare the long run": f"compare naive spectr --world text:topics,vocab=4 --K 2 --L2 1..2 {_COST} --steady-state",
+    "compare the long run": f"compare naive spectr --world text:topics,vocab=4 --K 2 --L2 1..2 {_COST} --by long-run",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
     " --world family:dirichlet,vocab=2",
     "compare policies": f"compare specinfer --world text:topics,vocab=3 --K 1..2 --L2 0..2 {_COST} static"

@@ -28,6 +28,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, cut, printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.laws.structured.steady import SteadyState
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
 from draftproof.simulator.raised import user_lines
@@ -84,6 +85,12 @@ class PlannedEvaluator(Evaluator):
         made = verifiers.make(self.verifier.card.name, plan=plan, draft_tables=rows.draft.tables)
         evaluator = Evaluator(made, self.arithmetic, self.engine, self.device, self.memory)
         return evaluator.check(rows.target, rows.draft, scheme, progress)
+
+    def steady_state(self, target: TokenProcess, draft: TokenProcess, scheme: Delayed) -> SteadyState:
+        """See `Evaluator.steady_state`; in float64, of the plans that are best for one block in each state."""
+        from draftproof.lp_analysis.potentials import best_blocks
+
+        return SteadyState(best_blocks(target, draft, scheme, GAP), None)
 
 
 def evaluator(

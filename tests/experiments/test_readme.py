@@ -128,7 +128,7 @@ def timed(command, shown):
 
     So is a witness that is searched for among trees of six nodes; that of `specinfer` on another scheme is quick.
     """
-    long = ("--steady-state", "check traversal_insertion_order")
+    long = ("--by long-run", "check traversal_insertion_order")
     marks = [pytest.mark.heavy] if any(part in command for part in long) else []
     return pytest.param(command, shown, marks=marks, id=command)
 

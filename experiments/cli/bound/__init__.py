@@ -20,6 +20,7 @@ def bound(
     scheme: Schemes | None = None,
     *,
     bias: str | float | Sequence[Any] | None = None,
+    long_run: bool = False,
     K: int | str | None = None,
     L1: int | str | None = None,
     L2: int | str | None = None,
@@ -44,6 +45,7 @@ def bound(
             or models:target=PATH,draft=PATH.
         scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
         bias: The most tokens a block at these total variations of a block, as 0,.01,.05.
+        long_run: The most tokens a block in the long run, each beginning where the last one ended (texts).
         K: Branches of the scheme, as 2 or 1..4.
         L1: Length of its trunk.
         L2: Length of its branches.
@@ -61,6 +63,7 @@ def bound(
         dask: Address of a Dask scheduler that computes the bounds at each root, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.bound.curve import curve_result
+    from draftproof.experiments.cli.bound.long_run import long_run_result
     from draftproof.experiments.cli.bound.measures import check_measure, measured_result
     from draftproof.experiments.cli.bound.optimum import optimum_result
     from draftproof.experiments.cli.bound.programs import Files, programs_of
@@ -69,6 +72,15 @@ def bound(
 
     if bias is None and (verifiers or measure != "block"):
         raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
+    others = {
+        "bias": bias,
+        "seconds": seconds,
+        "plot": plot,
+        "dask": dask,
+        "method": None if method == "auto" else method,
+    }
+    if long_run and (given := [name for name, value in others.items() if value is not None]):
+        raise InvalidInput(f"the long run has no {given[0]}; leave it out")
     if bias is not None and method != "auto":
         raise InvalidInput("bias has one method; leave out method")
     if not gap > 0:
@@ -91,6 +103,8 @@ def bound(
         raise InvalidInput(f"a certificate holds its scheme, and {own[0]} is defined elsewhere; leave out certificate")
     if plot and len(programs) > 1:
         raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
+    if long_run:
+        return long_run_result(programs, gap, files)
     if bias is None:
         return optimum_result(programs, Goal(gap, seconds, method), files, machines)
     if measure != "block":

@@ -80,17 +80,30 @@ class Files:
         name that is taken.
         """
         roots = [root for each in programs for root in each.roots]
+        above = [
+            name if root.above else None for root, name in zip(roots, self._named(len(roots), "-above"), strict=True)
+        ]
+        made = list(zip(self._named(len(roots)), above, strict=True))
+        self._check(name for pair in made for name in pair)
+        return made
+
+    def one_each(self, count: int) -> list[str | None]:
+        """For each of so many the file of its certificate, numbered where there are several."""
+        names = self._named(count)
+        self._check(names)
+        return names
+
+    def _named(self, count: int, middle: str = "") -> list[str | None]:
         if self.certificate is None:
-            return [(None, None)] * len(roots)
-        path, made = Path(self.certificate), []
-        for number, root in enumerate(roots, start=1):
-            end = f"-{number}" if len(roots) > 1 else ""
-            own = str(path.with_name(f"{path.stem}{end}{path.suffix}")) if end else self.certificate
-            made.append((own, str(path.with_name(f"{path.stem}-above{end}{path.suffix}")) if root.above else None))
-        names = [name for pair in made for name in pair if name]
-        numbered = {f"certificate, file {number}": name for number, name in enumerate(names, start=1)}
+            return [None] * count
+        path = Path(self.certificate)
+        ends = [middle + (f"-{number}" if count > 1 else "") for number in range(1, count + 1)]
+        return [str(path.with_name(f"{path.stem}{end}{path.suffix}")) if end else self.certificate for end in ends]
+
+    def _check(self, names: Iterable[str | None]) -> None:
+        given = [name for name in names if name]
+        numbered = {f"certificate, file {number}": name for number, name in enumerate(given, start=1)}
         check_files(self.inputs, {"plot": self.plot, **numbered})
-        return [*made]
 
 
 def check_note(files: Iterable[str]) -> list[str]:

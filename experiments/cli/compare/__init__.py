@@ -9,7 +9,7 @@ from draftproof.experiments.grid.groups import GROUPS_NOTE
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct, choose_settings
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds, single_worlds
-from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
+from draftproof.experiments.inputs.worlds import GridWorld, told_note
 from draftproof.experiments.result import Column, Interrupted, Result, Table
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import cut_short, duration
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from draftproof.experiments.grid.store import Row
     from draftproof.experiments.inputs.latency import TimeModel
 
+#: The side of a comparison where each block begins where the last one ended.
+LONG_RUN = "long-run"
 #: Most rows of a comparison: its plan holds all of them in memory.
 MOST_ROWS = 5_000_000
 
@@ -44,7 +46,6 @@ def compare(
     by: str | None = None,
     optimum: bool | None = None,
     cost: str | None = None,
-    steady_state: bool = False,
     arithmetic: Literal["rational", "float64"] = "float64",
     engine: Literal["auto", "enumerate", "structured"] = "auto",
     backend: Literal["numpy", "torch", "cuda"] = "numpy",
@@ -70,7 +71,7 @@ def compare(
         L1: Trunk lengths.
         L2: Branch lengths.
         sampling: As temperature=.7,top_k=50; may be repeated.
-        by: More tables: depth, root or depth,root.
+        by: More tables: depth, root, long-run (texts: where each block begins where the last one ended).
         cost: Times, as draft=1,branch=.1,target=10 or a JSON file.
         arithmetic: float64 proves nothing, and takes larger instances.
         jobs: Number of processes.
@@ -84,7 +85,6 @@ def compare(
         told: The q that verifiers are told: sampled, draft, target, or a sampling; in Python also a third process.
         optimum: The optimum, and the gap to it (where it is quick, if not given).
         plot: PNG of the delay curve.
-        steady_state: Also the mean tokens of a block in the long run (texts).
         engine: How laws are computed.
         backend: What float64 computes with.
         max_runs: Refuse to enumerate more runs.
@@ -97,7 +97,7 @@ def compare(
         allow_code: Run the Python files that FILE.toml names.
     """
     given = dict(locals())
-    from draftproof.experiments.cli.compare import by_depth
+    from draftproof.experiments.cli.compare import by_depth, by_long_run
     from draftproof.experiments.cli.compare.policies import RANGES, split, wanted_policies
     from draftproof.experiments.cli.compare.work import compute_all
     from draftproof.experiments.cli.compare.world_file import merged
@@ -113,19 +113,20 @@ def compare(
         return compare(given.pop("verifiers"), **given)
     check_files([verifiers, world, scheme, cost], {"resume": resume, "plot": plot})
     sides = set(by.split(",")) if by else set()
-    if not sides <= {"depth", "root"}:
-        raise InvalidInput(f"by {by}: give depth, root or depth,root")
+    if not sides <= {"depth", "root", LONG_RUN}:
+        raise InvalidInput(f"by {by}: give depth, root, {LONG_RUN}, or several as depth,root")
     given["verifiers"], policies = split(verifiers)
+    given["steady_state"] = LONG_RUN in sides
     made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
     machines, first = Machines(jobs, dask), made.places[0].world
-    if steady_state and not all(isinstance(each.world, TextWorld) for each in made.places):
-        raise InvalidInput("steady_state needs n-gram processes; give a world such as text:topics")
+    if LONG_RUN in sides:
+        by_long_run.check_worlds(made)
     costs = time_model(cost) if cost else None
     if costs:
         costs.check(made.schemes)
     folder = _folder(made.places[0].text)
     wanted = wanted_policies(policies, first, folder, made.verifiers, made.schemes, arithmetic, costs)
-    _refuse_together(made, policies, plot, told, steady_state)
+    _refuse_together(made, policies, plot, told, LONG_RUN in sides)
     cells = made.cells()
     needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
     if plan:
@@ -154,7 +155,7 @@ def _result(
     plot: str | None = None,
 ) -> Result:
     """The tables of the rows of these cells. found: all cells that have rows."""
-    from draftproof.experiments.cli.compare import by_depth, views
+    from draftproof.experiments.cli.compare import by_depth, by_long_run, views
     from draftproof.experiments.cli.compare.policies import policy_rows
 
     rows, first = views.table_rows(plan, cells, store, costs), plan.places[0].world
@@ -165,6 +166,9 @@ def _result(
     more = [*views.by_root(rows)] if "root" in sides else []
     more += [by_depth.table(plan, rows, found, store)] if "depth" in sides else []
     notes = [*views.notes(rows), *([by_depth.NOTE] if "depth" in sides else [])]
+    if LONG_RUN in sides:
+        more.append(by_long_run.table(plan, rows))
+        notes += [by_long_run.NOTE] if more[-1].shown else []
     notes += [GROUPS_NOTE] if getattr(first, "groups", ()) else []
     notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
     others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""
@@ -300,7 +304,7 @@ def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told
         raise InvalidInput(f"{policies[0]} goes without told, which makes verifiers lossy; leave one of them out")
     if policies and steady:
         raise InvalidInput(
-            f"{policies[0]} is valued at roots, not in the long run of steady_state; leave one of them out"
+            f"{policies[0]} is valued at roots, not in the long run of by {LONG_RUN}; leave one of them out"
         )
     for name in [*policies[:1], *(["plot"] if plot else [])]:
         if len(plan.places) > 1:

@@ -1,11 +1,11 @@
-"""Checks of the certificates of `bound`, also with bias: both bounds are recomputed in rationals, without a solver."""
+"""Checks of the certificates of `bound`: both bounds are recomputed in rationals, without a solver."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from draftproof.experiments.shared.output import number_fields
-from draftproof.lp_analysis import check_certificate, check_frontier
-from draftproof.lp_analysis.certificates import FORMAT, FRONTIER_FORMAT
+from draftproof.lp_analysis import check_certificate, check_frontier, check_long_run
+from draftproof.lp_analysis.certificates import FORMAT, FRONTIER_FORMAT, LONG_RUN_FORMAT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 
@@ -54,10 +54,36 @@ def check_curve(fields: dict[str, Any], instance: Instance | None) -> dict[str, 
     return {"valid": True, "points": rows, "lines": [HOW, *lines]}
 
 
+def check_run(fields: dict[str, Any], instance: Instance | None) -> dict[str, Any]:
+    """Whether the bounds of a long run hold, as fields for JSON and lines."""
+    if instance is not None:
+        raise InvalidInput("a long run is about the rows in its file, after every state; leave the instance out")
+    try:
+        lower, upper = check_long_run(fields)
+    except InvalidInput as error:
+        return {"valid": False, "reason": str(error), "lines": []}
+    size, states = len(fields["target"][0]), len(fields["target"])
+    numbers = {
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+    }
+    lines = [
+        HOW,
+        f"{shape_text(fields['scheme'])}, V = {size}, {states} states",
+        f"some lossless verifier has {numbers['lower_float']:.9f} tokens a block in the long run, none has more than "
+        f"{numbers['upper_float']:.9f}",
+        f"gap {gap_text(numbers['gap_float'])}",
+    ]
+    about = {"scheme": fields["scheme"], "vocab_size": size, "states": states}
+    return {"valid": True, **about, **numbers, "lines": lines}
+
+
 #: The check of each format.
 KINDS: dict[str, Callable[[dict[str, Any], Instance | None], dict[str, Any]]] = {
     FORMAT: check_bound,
     FRONTIER_FORMAT: check_curve,
+    LONG_RUN_FORMAT: check_run,
 }
 
 

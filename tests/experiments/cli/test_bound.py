@@ -351,3 +351,40 @@ def test_drafts_that_forget_have_a_floor_beside_the_optimum(draftproof):
         assert all(float(Fraction(row["floor"])) <= float(Fraction(row["rejected"])) for row in floors)
         assert [Fraction(row["floor"]) == 0 for row in floors] == [depth <= memory + 1 for depth in (1, 2, 3)]
     assert "memory" not in draftproof(*given[:-1]).json
+
+
+TEXT_SOURCE = ("--world", "text:topics,vocab=2,target_order=2", "--K", 2, "--L2", 2)
+
+
+def test_the_long_run_has_bounds_and_a_certificate(draftproof):
+    ran = draftproof("bound", *TEXT_SOURCE, "--long-run", "--certificate", "c.json", "--json")
+    (row,) = ran.json["rows"]
+    assert (row["states"], row["certificate"]) == (4, "c.json")
+    assert 0 <= row["gap_float"] <= 1e-6
+    assert row["one_block"] <= row["upper_float"] + 1e-9
+    assert {each["state"] for each in ran.json["states"]} == {"  ", " ·", "· ", "··"}
+    checked = draftproof("verify", "c.json", "--json")
+    assert (checked.code, checked.json["rows"][0]["lower"]) == (0, row["lower"])
+    shown = draftproof("verify", "c.json").out
+    assert "4 states" in shown
+    assert "tokens a block in the long run, none has more than" in shown
+    fields = json.loads(Path("c.json").read_text())
+    Path("c.json").write_text(json.dumps(fields | {"upper": fields["lower"]}))
+    rejected = draftproof("verify", "c.json")
+    assert (rejected.code, "upper: the certificate states" in rejected.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--K", 2, "--L2", 2), "the long run needs finitely many states, and the target is no Markov process"),
+        (("--world", "text:topics,vocab=10"), "V^m = 10^3 states are more than 512; use a smaller vocabulary"),
+        ((*TEXT_SOURCE, "--bias", "0.1"), "the long run has no bias; leave it out"),
+        ((*TEXT_SOURCE, "--method", "levels"), "the long run has no method; leave it out"),
+        ((*TEXT_SOURCE, "--gap", "0"), "gap 0 is not positive"),
+    ],
+)
+def test_the_long_run_refuses_in_one_line(draftproof, words, message):
+    ran = draftproof("bound", *words, "--long-run")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert message in ran.err

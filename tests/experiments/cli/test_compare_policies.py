@@ -98,7 +98,7 @@ def test_times_as_they_are_written():
             (*TEXT, "selector:selector-naive.safetensors"),
             "naive.safetensors belongs to a pair of models; give the world models:FOLDER",
         ),
-        ((*TEXT, "static", "--steady-state"), "not in the long run of steady_state; leave one of them"),
+        ((*TEXT, "static", "--by", "long-run"), "not in the long run of by long-run; leave one of them"),
         ((*TEXT, "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
         ((*TEXT, "none.py:mine"), "no file none.py; give your verifier or policy as FILE.py:NAME"),
         (("ensemble", *TEXT, "greedy"), "ensemble is not declared lossless on delayed trees"),

@@ -46,7 +46,7 @@ LINES = tuple(
     compare nss block --world family:dirichlet,vocab=2 --K 2 --L2 1 --jobs 1 --resume rows.db -o out.csv -o out.md
     compare nss --world family:equal,vocab=2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10 --no-optimum
     compare nss --world family:equal,vocab=2,seeds=0..1 --K 1 --L2 1 --cost times.json --optimum --by root,depth
-    compare naive --world text:text.txt,vocab=2 --K 1 --L2 1 --jobs 1 --steady-state
+    compare naive --world text:text.txt,vocab=2 --K 1 --L2 1 --jobs 1 --by long-run
     compare naive --world text:text.txt,vocab=2 --K 1 --L2 0..1 --jobs 1 --no-optimum greedy ratio
     bound --world family:dirichlet --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert -o out.json
     verify certificate.json --instance given.json --json

@@ -256,13 +256,13 @@ def test_kept_rows_serve_any_model_of_time(draftproof):
 
 def test_the_long_run_is_a_column_of_its_own(draftproof):
     given = ("compare", "naive", "block", "--world", "text:topics,vocab=2,target_order=2", "--L2", 2)
-    ran = draftproof(*given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.db", "--json")
+    ran = draftproof(*given, "--arithmetic", "rational", "--by", "long-run", "--resume", "rows.db", "--json")
     rows = ran.json["rows"]
     for row in rows:
         means = [root["block_efficiency_float"] for root in ran.json["roots"] if root["verifier"] == row["verifier"]]
         assert min(means) <= row["steady_state_float"] <= max(means)
         assert "/" in row["steady_state"]
-    text = draftproof(*given, "--steady-state", "--cost", "draft=1,target=10").out
+    text = draftproof(*given, "--by", "long-run", "--cost", "draft=1,target=10").out
     assert "long run" in text
     assert f"{rows[0]['steady_state_float']:.5f}" in text
     plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.db", "--json").json["rows"]
@@ -270,10 +270,21 @@ def test_the_long_run_is_a_column_of_its_own(draftproof):
     assert plain[0]["steady_state"] is None
 
 
+def test_verifiers_in_the_long_run_are_shares_of_its_optimum(draftproof):
+    given = ("--world", "text:topics,vocab=2,target_order=1", "--L2", 2, "--by", "long-run", "--json")
+    (one,) = draftproof("compare", "block", *given, "--K", 1, "--arithmetic", "rational").json["long_run"]
+    assert one["share_float"] == pytest.approx(1, abs=1e-9)  # potentials are multiples of 2^-40
+    rows = draftproof("compare", "optimum", "block", "naive", *given, "--K", 2).json["long_run"]
+    assert [row["verifier"] for row in rows] == ["optimum", "block", "naive"]
+    assert all(0 < row["share"] <= 1 + 1e-9 for row in rows)
+    plain = draftproof("compare", "block", *given, "--K", 1, "--no-optimum").json["long_run"]
+    assert (plain[0]["share"], plain[0]["optimum"]) == (None, None)
+
+
 def test_the_long_run_needs_a_text(draftproof):
-    ran = draftproof("compare", "nss", "--steady-state")
+    ran = draftproof("compare", "nss", "--by", "long-run")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "draftproof: steady_state needs n-gram processes; give a world such as text:topics\n"
+    assert ran.err == "draftproof: by long-run needs n-gram processes; give a world such as text:topics\n"
 
 
 def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):

@@ -142,7 +142,7 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     for _ in range(2):  # stored, and taken from the store
         ran = draftproof("compare", "naive", "block", *at, "--told", "draft", "--resume", "r.db", "--json")
         assert [row["block_efficiency"] for row in ran.json["rows"]] == [row["block_efficiency"] for row in rows]
-    text = ("--world", "text:topics,vocab=3", *at, "--steady-state")
+    text = ("--world", "text:topics,vocab=3", *at, "--by", "long-run")
     refused = draftproof("compare", "naive", *text, "--told", "draft")
     assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
     refused = draftproof("compare", "naive", *text[:2], "static", "--told", "top_k=2")

@@ -1,0 +1,71 @@
+"""The table of `--by long-run`: tokens a block where each begins in the state that the last one left, and the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from draftproof.experiments.cli.bound.long_run import timed_long_run
+from draftproof.experiments.cli.compare.planning import GOAL, QUICK_SECONDS, Plan
+from draftproof.experiments.cli.compare.views import MOST_SHOWN, columns_of
+from draftproof.experiments.grid.bounds import expected_seconds
+from draftproof.experiments.grid.store import Row
+from draftproof.experiments.inputs.worlds import RowsWorld, TextWorld
+from draftproof.experiments.result import Column, Table, hidden
+from draftproof.experiments.shared.progress import remark
+from draftproof.lp_analysis import LongRun
+from draftproof.lp_analysis.potentials import Source
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import DraftScheme
+
+#: What people must know to read the table.
+NOTE = (
+    "in the long run: tokens a block where each begins in the state, the last tokens, that the one before left; the "
+    "optimum is over all lossless verifiers that start afresh at each block, share that of the verifier in it."
+)
+
+
+def check_worlds(plan: Plan) -> None:
+    """Raise `InvalidInput` for a world that has no states."""
+    if not all(isinstance(place.world, (TextWorld, RowsWorld)) for place in plan.places):
+        raise InvalidInput("by long-run needs n-gram processes; give a world such as text:topics")
+
+
+def table(plan: Plan, rows: Sequence[Row]) -> Table:
+    """A line for each verifier, world and scheme, the most tokens first."""
+
+    @cache
+    def optimum(number: int, scheme: DraftScheme) -> LongRun | None:
+        world = plan.places[number].world
+        if plan.optimum is None and not _is_quick(world, scheme):
+            remark(f"the optimum in the long run on {scheme} is left out; optimum computes it")
+            return None
+        return timed_long_run(world, scheme, GOAL.gap)[0]
+
+    lines = []
+    for row in rows:
+        if row.get("steady_state") is not None:
+            found = None if plan.optimum is False else optimum(row["place"], row["of"])
+            bounds = {} if found is None else {"optimum": found.lower, "optimum_upper": found.upper}
+            share = {} if found is None or not row["lossless"] else {"share": row["steady_state"] / found.upper}
+            lines.append({**row, "optimum": None, "optimum_upper": None, "share": None, **bounds, **share})
+    places = {(row["place"], row["of"]): number for number, row in reversed(list(enumerate(lines)))}
+    lines.sort(key=lambda row: (places[row["place"], row["of"]], -float(row["steady_state"])))
+    columns = columns_of(
+        rows, Column("steady_state", "exact", "long run"), Column("block_efficiency", "exact", "E[tau+1]")
+    )
+    columns += [Column("optimum", "exact"), Column("share", "percent"), *hidden("optimum_upper", kind="exact")]
+    shown = 0 < len(lines) <= MOST_SHOWN
+    return Table.of(columns, lines, title="in the long run", name="long_run", shown=shown)
+
+
+def _is_quick(world: Any, scheme: DraftScheme) -> bool:
+    """Whether the programs of all states take a minute or two at most."""
+    root = world.cases(scheme.depth, RATIONAL)[0]
+    try:
+        states = len(Source.of(root.target, root.draft).target)
+        return 3 * states * expected_seconds(world.vocab_size, scheme, root.draft) <= QUICK_SECONDS
+    except TooLarge:
+        return False
