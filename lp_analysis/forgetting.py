@@ -8,7 +8,6 @@ that falls: by the probability of `p_Z(y) > t`. So it is solved by filling `q` w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -34,7 +33,7 @@ def floors(target: ProcessLike, draft: ProcessLike, memory: int, depth: int) -> 
     return [(Fraction(as_python(own)), Fraction(as_python(least))) for own, least in found]
 
 
-def barycentre(weights: Sequence[Any], rows: Sequence[Any]) -> tuple[Any, list[Any]]:
+def barycentre(weights: Any, rows: Any) -> tuple[Any, list[Any]]:
     """The least `sum over z of weights[z] TV(rows[z], q)`, and a row `q` that has it. Exact where both are."""
     slopes: list[tuple[Any, Any, int]] = []  # probability above, length and token of each straight piece
     for token in range(len(rows[0])):
