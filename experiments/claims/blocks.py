@@ -12,8 +12,8 @@ from draftproof.experiments.claims.runs import fractions, verifier
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_index
 from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.tables import TableProcess, context_index
 from draftproof.simulator.verdicts.lossless import block_law
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import scipy
 
 from draftproof.lp_analysis.direct import trees_of
-from draftproof.simulator.instances.processes import MarkovProcess, context_at
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.tables import context_at
 
 
 def direct_long_run(target, draft, scheme):

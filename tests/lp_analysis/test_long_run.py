@@ -9,7 +9,8 @@ import pytest
 from draftproof.lp_analysis import check_long_run, dumps, long_run, long_run_certificate
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
 from tests.lp_analysis.long_run_program import direct_long_run

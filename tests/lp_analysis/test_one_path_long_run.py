@@ -10,11 +10,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import long_run, optimum
-from draftproof.lp_analysis.potentials import Source
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, context_at, rationalise
+from draftproof.simulator.instances.processes import rationalise
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.lossless import block_law
 from draftproof.verifiers import make
 

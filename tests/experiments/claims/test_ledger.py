@@ -13,7 +13,8 @@ from draftproof.experiments.claims.ledger import INSTANCES, OPEN, Claim, claim_o
 from draftproof.experiments.claims.statements import STATEMENTS, Outcome
 from draftproof.experiments.claims.verdicts import verdict
 from draftproof.experiments.cli.claims import fields, kept_file
-from draftproof.experiments.pages.claims import PAGE, ROOT, line
+from draftproof.experiments.pages.claims import PAGE, line
+from draftproof.experiments.pages.site import ROOT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import draftproof as dp
-from draftproof.experiments.inputs.strings import STRING_RULES, StringsWorld, checked, find_rule
+from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rule
 from draftproof.simulator.strings.pair import StringPair
+from draftproof.verifiers.strings import STRING_RULES
 
 RULES = [name for name, rule in STRING_RULES.items() if not rule.control]
 
