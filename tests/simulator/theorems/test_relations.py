@@ -11,10 +11,10 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
-from draftproof.simulator.theorems.any_vocabulary.theorem import is_zero
 from draftproof.simulator.theorems.proof import relations
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.judgements import is_zero
 from draftproof.simulator.theorems.proof.laws import draftings, parts_of
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
