@@ -116,7 +116,7 @@ def test_audit_shows_what_was_judged_and_gives_no_verdict(draftproof, tmp_path, 
         done.clear()
         ran = draftproof("audit", function, "--interface", "chain")
         assert ran.code == 130
-        assert f"UNFINISHED, no verdict: 2 of 11 instances, {found}" in ran.out
+        assert f"UNFINISHED, no verdict: 2 of 12 instances, {found}" in ran.out
         assert "LOSSLESS" not in ran.out
         assert not list(tmp_path.glob("witness*"))
 
