@@ -169,8 +169,9 @@ def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Kind], rest: Kind |
             return f"it has no {name}"
         if not kind(row[name]):
             return f"{name} = {cut(repr(row[name]), 60)} is of the wrong kind"
-        if f"{name}_float" in wanted and not _same(row[name], row.get(f"{name}_float")):
-            return f"{name} = {cut(repr(row[name]), 60)} is not its {name}_float"
+        repeated = name[:-6] if name.endswith("_float") else ""
+        if repeated in wanted and not _same(row[repeated], row[name]):
+            return f"{repeated} = {cut(repr(row[repeated]), 60)} is not its {name}"
     if rest is not None:
         for name, value in row.items():
             if name not in wanted and not rest(value):
@@ -182,6 +183,8 @@ def _same(value: Any, rounded: Any) -> bool:
     """Whether a float repeats an exact number."""
     if value is None or rounded is None:
         return value is rounded
+    if value == rounded:
+        return True
     top, _, bottom = str(value).partition("/")  # decimals, as whole numbers can have more digits than Python reads
     return number(rounded) and isclose(Decimal(top) / Decimal(bottom or 1), rounded, rel_tol=ROUNDING)
 

@@ -171,13 +171,13 @@ def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
         raise InvalidInput(f"there is no store {cut(path)}; give one that resume made")
     if not check_store(path):
         return
-    damaged = 0
-    with _sqlite_errors(Path(path), "read"), closing(_read_only(Path(path))) as file:
+    damaged, place = 0, Path(path)
+    with _sqlite_errors(place, "read"), closing(_read_only(place)) as file:
         for name, kind, text, by, digest in file.execute(f"{_SELECT} order by strong_id"):
             if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
             elif not kinds or kind in kinds:
-                yield _checked(Path(path), name, kind, text)
+                yield _checked(place, name, kind, text)
     if damaged:
         remark(
             f"{cut(path)}: {counted(damaged, 'row')} left out: the digest does not match; the command that made the "

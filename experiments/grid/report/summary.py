@@ -18,6 +18,8 @@ from statistics import fmean, quantiles
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from draftproof.experiments.grid.exchange import shape_fields
 from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, highlighted
 from draftproof.experiments.grid.report.matched import (
@@ -271,18 +273,16 @@ def _scheme(shape: str, group: Sequence[WorldOnScheme], names: Sequence[str]) ->
 
 def _pairs(pairs: Sequence[WorldOnScheme], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """How often a verifier brings less than another on the same world and scheme, with the largest difference."""
+    brought = {name: np.array([pair.values.get(name, np.nan) for pair in pairs]) for name in names}
     for one, other in permutations(names, 2):
-        gaps = [
-            (pair.values[other] - pair.values[one], pair)
-            for pair in pairs
-            if one in pair.values and other in pair.values
-        ]
-        if gaps:
-            largest, pair = max(gaps, key=lambda pair: pair[0])
-            below = sum(gap > CLOSE for gap, _ in gaps)
+        gaps = brought[other] - brought[one]
+        known = ~np.isnan(gaps)
+        if known.any():
+            at = int(np.nanargmax(gaps))
+            pair, below = pairs[at], int((gaps > CLOSE).sum())
             yield {
-                "verifier": one, "other": other, "rows": len(gaps), "below": below,
-                "largest": largest if below else 0.0, "scheme": pair.row["shape"] if below else "",
+                "verifier": one, "other": other, "rows": int(known.sum()), "below": below,
+                "largest": float(gaps[at]) if below else 0.0, "scheme": pair.row["shape"] if below else "",
                 "command": pair.command(one, other) if below else "",
             }  # fmt: skip
 
