@@ -31,7 +31,7 @@ $(VENV)/.empty:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.empty pyproject.toml constraints.txt
-	@$(PACKAGES) .
+	@$(PACKAGES) '.[prove]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.empty pyproject.toml constraints.txt

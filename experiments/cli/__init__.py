@@ -17,7 +17,15 @@ from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.experiments.verbs import command
 from draftproof.simulator import files
-from draftproof.simulator.errors import DraftproofError, InvalidInput, cut, printable
+from draftproof.simulator.errors import (
+    DraftproofError,
+    InvalidInput,
+    InvalidVerifier,
+    TooLarge,
+    UnsupportedTree,
+    cut,
+    printable,
+)
 from draftproof.simulator.raised import raised_by_user_code
 
 #: Advice in messages of the library, as patterns, and the command-line option that does what it says.
@@ -80,6 +88,8 @@ RENAMED = {
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
+#: The pages that explain what is refused: of a verifier, and of a function in an audit.
+REFUSALS = ("docs/howto/check.md: When it is refused", "docs/reference/audits.md: What is refused")
 #: Largest value of --max-input, in MiB.
 MAX_INPUT_LIMIT = 2**40
 #: The variable that shells set to ask for completions, and the options that install and show them.
@@ -170,7 +180,10 @@ def _delivered_code(program: typer.Typer, name: str | None, signals: Sequence[in
     except DraftproofError as error:
         if signals and isinstance(error.__context__, ImportError):  # the signal interrupted an import
             return INTERRUPTED
-        return _complain(with_flags(str(error)))
+        message = with_flags(str(error))
+        if isinstance(error, (UnsupportedTree, TooLarge, InvalidVerifier)):
+            message += f" ({REFUSALS['audit' in sys.argv[1:2]]})"
+        return _complain(message)
     except KeyboardInterrupt:  # not raised on: objects it left incomplete would print errors when they are removed
         return INTERRUPTED
     except BrokenPipeError:

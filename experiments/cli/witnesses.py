@@ -23,13 +23,15 @@ WITNESS = (
     Column("scheme"),
     Column("context"),
     Column("token"),
-    Column("expected", "exact", "must have mass D(c) p(y|c)"),
-    Column("found", "exact", "the block gives it"),
+    Column("expected", "exact", "must have probability"),
+    Column("found", "exact", "has probability"),
     Column("deviation", "exact"),
     Column("shrunk"),
     Column("file"),
     Column("again", "command", "see it again"),
 )
+#: The title of the table.
+WITNESSED = "witness: the probability that the context is accepted and the token follows"
 
 
 def witness_path(verifier: str, instance: Instance) -> Path:
@@ -59,15 +61,23 @@ def witness_row(witness: Witness, file: str | None, again: str | None) -> dict[s
 
 def witness_tables(witness: Witness, file: str | None, again: str | None) -> list[Table]:
     """The violated balance equation, and the rows of the instance; see `witness_row`."""
-    table = Table.of(WITNESS, [witness_row(witness, file, again)], title="witness", name="witness")
+    table = Table.of(WITNESS, [witness_row(witness, file, again)], title=WITNESSED, name="witness")
     return [table, instance_table(instance_rows(witness.instance, witness.violation.context))]
 
 
 def instance_rows(instance: Instance, marked: Context | None) -> list[dict[str, Any]]:
-    """The rows of an instance, one for each context; marked: the context that gets an arrow."""
+    """The rows of an instance, one for each context; marked: the context that gets an arrow.
+
+    Rows after the last drafted token are left out where they are all alike and none is marked.
+    """
     fields, rows = instance.as_dict(), []
+    arrow = None if marked is None else ",".join(map(str, marked))
+    last = [context for context in fields["target"] if context not in fields["draft"]]
+    alike = len({tuple(fields["target"][context]) for context in last}) == 1 and arrow not in last
     for context in fields["target"]:
-        mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
+        if alike and context in last:
+            continue
+        mark = " <-" if context == arrow else ""
         cells = {key: "  ".join(fields[key].get(context, ())) for key in instance.columns.values()}
         rows.append({"scheme": str(instance.scheme), "context": f"({context}){mark}", **cells})
     return rows

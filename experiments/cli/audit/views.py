@@ -55,6 +55,7 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
     }
     tables = [Table.whole(_ROWS, [row]), *([_cases(report)] if report.findings else []), *_for_programs(report)]
     notes, files = [*said(report), *row["rests_on"]], {}
+    notes += ["what is refused: docs/reference/audits.md"] if report.refusals else []
     if report.witness is not None:
         made, lines, file, text = _witness(report, report.witness, witness_file, is_object)
         tables, notes, files = [*tables, *made], [*notes, *lines], {file: text}

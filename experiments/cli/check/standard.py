@@ -25,7 +25,7 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
     with named_errors(only):
         jobs = standard_jobs(scheme, schemes_of(named.verifier.card))
     deadline = time.monotonic() + seconds
-    with bar("instances", len(jobs)) as tick, named_errors(only):
+    with bar("instances", len(jobs), even=False) as tick, named_errors(only):
 
         def count(steps: float) -> None:
             nonlocal passed

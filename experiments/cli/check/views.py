@@ -8,6 +8,7 @@ from typing import Any
 
 from draftproof.experiments.cli.witnesses import (
     WITNESS,
+    WITNESSED,
     check_again,
     instance_rows,
     instance_table,
@@ -152,7 +153,7 @@ def _result(found: Sequence[Found], witness_file: str | None) -> Result:
         marked = None if each.witness is None else each.witness.violation.context
         instances += [{"verifier": label, **line} for line in instance_rows(instance, marked)]
     if witnesses:
-        title = "fails on" if alone and found[0].witness is None else "witness"
+        title = "fails on" if alone and found[0].witness is None else WITNESSED
         tables.append(Table.of(WITNESS, witnesses, title=title, name="witness", shown=alone))
         tables.append(instance_table(instances, shown=alone))
     code = next(code for status, code in CODES.items() if any(each.status == status for each in found))
