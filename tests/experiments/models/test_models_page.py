@@ -42,7 +42,7 @@ def test_the_page_runs_as_it_stands(
         if program == "draftproof":
             ran[arguments[1]] = draftproof(*arguments)
             assert ran[arguments[1]].code == 0, ran[arguments[1]]
-    assert list(ran) == ["validate", "choose"]
+    assert list(ran) == ["choose", "validate"]
     assert "all as predicted" in ran["validate"].out
     choice = json.loads(Path("choice.json").read_text())
     assert len(choice["rows"]) == 12  # on paths, delayed trees and stratified branches
