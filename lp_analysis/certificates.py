@@ -6,8 +6,8 @@ File format (JSON): `instance` (rows and draft scheme, as in instance files), `d
 the paths below each trunk; those of schemes whose trees are listed rank all contexts that can be leaves, numbered with
 the deepest first. A frontier has `points` instead: `bias`, `lower`, `upper`, `price`, `shortfalls` (one a path),
 `plan`, `reach` and `corrections` (one a node, by depth). A long run has the rows of the `target` and the `draft` in
-every state, the last `order` tokens, its `scheme`, the `potentials` of the states and for each of them one of `blocks`:
-`prices`, `plan` and `limits` where there are any. All numbers are exact, as text. `checker` recomputes
+every state, the last `order` tokens, its `scheme` of some `depth`, the `potentials` of the states and for each of them
+one of `blocks`: `prices`, `plan` and `limits` where there are any. All numbers are exact, as text. `checker` recomputes
 everything from the rows.
 """
 
@@ -107,6 +107,7 @@ def long_run_certificate(bounds: LongRun) -> dict[str, Any]:
     return {
         "format": LONG_RUN_FORMAT,
         "order": source.order,
+        "depth": bounds.scheme.depth,
         "target": [_texts(row) for row in source.target],
         "draft": [_texts(row) for row in source.draft],
         "scheme": bounds.scheme.as_dict(),

@@ -9,31 +9,28 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from flint import fmpq, fmpz
 
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
-from draftproof.simulator.tables import context_at, context_count
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _FRONTIER_KEYS = {"format", "instance", "digest", "points"}
-_LONG_RUN_KEYS = {"format", "order", "target", "draft", "scheme", "potentials", "blocks", "lower", "upper", "gap"}
+_LONG_RUN_KEYS = {"format", "order", "depth", "target", "draft", "scheme", "potentials", "blocks"}
+_LONG_RUN_KEYS |= {"lower", "upper", "gap"}
 _POINT_KEYS = {"bias", "price", "shortfalls", "plan", "reach", "corrections", "lower", "upper"}
 _NUMBER, _SIGNED = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?"), re.compile(r"-?[0-9]+(/0*[1-9][0-9]*)?")
-#: Most draft trees that are enumerated.
-_MOST_TREES = 200_000
+#: Most draft trees that are enumerated, and most tokens of a state or a tree of a long run.
+_MOST_TREES, _MOST_ORDER = 200_000, 64
 
 
 class _Group(NamedTuple):
@@ -93,23 +90,19 @@ def check_long_run(fields: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(fields, dict) or set(fields) != _LONG_RUN_KEYS:
         raise InvalidInput(f"a certificate of a long run has the keys {', '.join(sorted(_LONG_RUN_KEYS))}")
     _same("format", fields["format"], "draftproof long run 1")
-    target, draft, states = _stated_states(fields)
-    scheme, size = scheme_from_dict(fields["scheme"]), target.vocab_size
-    if context_count(size, scheme.depth) > _MOST_TREES:
-        raise TooLarge(f"V^L = {size}^{scheme.depth} paths are more than {_MOST_TREES:,}")
+    size, states = _states(fields)
+    target, _ = (_numbers(name, fields[name], [size] * states) for name in ("target", "draft"))
     (potentials,) = _numbers("potentials", [fields["potentials"]], [states], _SIGNED)
-    after = [
-        sum(a * b for a, b in zip(row, _from(potentials, s, size), strict=True)) for s, row in enumerate(target.states)
-    ]
-    weights = [1 + mean - own for mean, own in zip(after, potentials, strict=True)]
+    ends = [_from(potentials, state, size) for state in range(states)]
+    means = [sum(a * b for a, b in zip(*pair, strict=True)) for pair in zip(target, ends, strict=True)]
+    weights = [1 + mean - own for mean, own in zip(means, potentials, strict=True)]
     if not isinstance(fields["blocks"], list) or len(fields["blocks"]) != states:
         raise InvalidInput(f"blocks: give one for each of {states} states")
     bounds = []
     for state, block in enumerate(fields["blocks"]):
         if not isinstance(block, dict) or set(block) - {"limits"} != {"prices", "plan"}:
             raise InvalidInput(f"block {state} must hold prices, a plan and limits where there are any")
-        root = context_at(state, target.order, size)
-        rows = Instance.of(target.starting_at(root), draft.starting_at(root), scheme.depth, RATIONAL)
+        rows, scheme = _rows_from(fields, state, size)
         own = [_from(weights, state, size**d) for d in range(scheme.depth + 1)]
         bounds.append(_block(block, rows, scheme, own))
     lower, upper = min(low for low, _ in bounds), max(high for _, high in bounds)
@@ -118,16 +111,33 @@ def check_long_run(fields: Any) -> tuple[Fraction, Fraction]:
     return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
 
 
-def _stated_states(fields: dict[str, Any]) -> tuple[MarkovProcess, MarkovProcess, int]:
-    """The target and the draft of a long run, and the number of their states, the last `order` tokens."""
-    order, first = fields["order"], fields["target"]
-    size = len(first[0]) if isinstance(first, list) and first and isinstance(first[0], list) else 0
-    if type(order) is not int or not 0 <= order <= 64 or size < 1 or size**order != len(first):
+def _states(fields: dict[str, Any]) -> tuple[int, int]:
+    """`V` and the number of states, the last `order` tokens."""
+    order, rows = fields["order"], fields["target"]
+    size = len(rows[0]) if isinstance(rows, list) and rows and isinstance(rows[0], list) else 0
+    if type(order) is not int or not 0 <= order <= _MOST_ORDER or size < 1 or size**order != len(rows):
         raise InvalidInput("target must list one row for each of V^order states")
-    numbers = [_numbers(name, fields[name], [size] * len(first)) for name in ("target", "draft")]
-    rows = [np.array(part, dtype=object).reshape(len(first), size) for part in numbers]
-    processes = [MarkovProcess(part, (0,) * order, name) for part, name in zip(rows, ("target", "draft"), strict=True)]
-    return processes[0], processes[1], len(first)
+    return size, len(rows)
+
+
+def _rows_from(fields: dict[str, Any], state: int, size: int) -> tuple[Instance, DraftScheme]:
+    """The rows after the contexts from a state, as in an instance file, and the scheme."""
+    depth = fields["depth"]
+    if type(depth) is not int or not 0 <= depth <= _MOST_ORDER or size**depth > _MOST_TREES:
+        raise InvalidInput(f"depth: trees of at most {_MOST_TREES:,} paths are checked")
+    tables = {
+        name: {
+            ",".join(map(str, context)): row
+            for d in range(length + 1)
+            for context, row in zip(product(range(size), repeat=d), _from(fields[name], state, size**d), strict=True)
+        }
+        for name, length in (("target", depth), ("draft", max(depth - 1, 0)))
+    }
+    rows = Instance.from_dict({"vocab_size": size, "depth": depth, "scheme": fields["scheme"], **tables})
+    if rows.scheme is None:
+        raise InvalidInput("the certificate must name a draft scheme that this package has")
+    _same("depth", depth, rows.scheme.depth)
+    return rows, rows.scheme
 
 
 def _from(values: list[Any], state: int, width: int) -> list[Any]:
