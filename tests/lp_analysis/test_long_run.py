@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import check_long_run, dumps, long_run, long_run_certificate
+from draftproof.lp_analysis import check_long_run, dumps, long_run, long_run_certificate, optimum
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import MarkovProcess, rationalise
-from draftproof.simulator.tables import TableProcess
-from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise
+from draftproof.simulator.verdicts.lossless import Evaluator, block_law
 from draftproof.verifiers import make
 from tests.lp_analysis.long_run_program import direct_long_run
 
@@ -108,3 +108,54 @@ def test_where_states_are_never_left_the_bounds_stay_apart():
     draft = MarkovProcess(rationalise(np.array([[0.5, 0.5], [0, 1.0]]), 2), (0,))
     found = long_run(identity, draft, Delayed(1, 0, 1))
     assert (float(found.lower), float(found.upper)) == (1.5, 2.0)
+
+
+#: In quarters: after the tokens 0, 0 the draft never has the token that the target does.
+QUARTERS = ([[0, 4], [1, 3], [4, 0], [2, 2]], [[4, 0], [2, 2], [1, 3], [3, 1]])
+
+
+def test_of_several_paths_the_best_block_is_not_the_best_text():
+    """What brings the most tokens in each block has 4256/2097 in the long run, the best 212544/101231."""
+    rows = [RATIONAL.vector(part) / RATIONAL.number(4) for part in QUARTERS]
+    scheme, best = Delayed(2, 0, 2), Fraction(212544, 101231)
+    found = bounds_of(rows, 2, scheme)
+    assert found.lower <= best <= found.upper
+    # A block that is the best has `sum D = most`, so that its worth is at most `sum (w + 20) D - 20 most`.
+    source = found.source
+    weights = source.weights(RATIONAL.vector([Fraction(h, 500) for h in (0, 515, -71, 474)])) + 20
+    for state in range(4):
+        tables = [source.tables(part, state, 2) for part in (source.target, source.draft)]
+        most = optimum(*tables, scheme, gap=1e-9).lower
+        own = [weights[source.states_after(state, length)] for length in range(3)]
+        assert optimum(*tables, scheme, weights=own, gap=1e-9).upper - 20 * most < Fraction(2031, 1000)
+
+
+def test_the_verifier_of_its_plans_attains_the_long_run():
+    rows = source(2, 1, 5)
+    found = bounds_of(rows, 1, Delayed(2, 0, 2))
+    ends, means = [[Fraction(0)] * 2 for _ in range(2)], []
+    for state, plan in enumerate(each.plan for each in found.optima):
+        tables = [found.source.tables(part, state, 3) for part in (found.source.target, found.source.draft)]
+        verifier = make("optimum", plan=plan, draft_tables=tables[1])
+        law = block_law(verifier, TableProcess(tables[0]), TableProcess(tables[1]), Delayed(2, 0, 2))
+        means.append(law.block_efficiency)
+        for masses in law.correction:
+            for token, mass in enumerate(masses.sum(axis=0)):
+                ends[state][token] += Fraction(str(mass))
+    from_zero = ends[1][0] / (ends[0][1] + ends[1][0])
+    assert found.lower <= from_zero * means[0] + (1 - from_zero) * means[1] <= found.upper
+
+
+def test_of_several_paths_starting_later_can_hurt():
+    """In sixteenths: after the tokens 1, 0 a block is worth more than the token and a block after it."""
+    target, draft = ([[a, 16 - a] for a in first] for first in ([1, 0, 2, 7], [12, 16, 3, 8]))
+    rows = [RATIONAL.vector(part) / RATIONAL.number(16) for part in (target, draft)]
+    found = bounds_of(rows, 2, Delayed(2, 0, 2))
+    weights = found.source.weights(RATIONAL.vector(found.potentials))
+    assert weights[2] < RATIONAL.number(Fraction(-7, 100))
+    assert min(weights[[0, 1, 3]]) > 0
+    assert found.gap <= 1e-6
+    assert any(each.limits for each in found.optima)
+    assert float(found.lower) == pytest.approx(
+        direct_long_run(*(part.astype(float) for part in rows), Delayed(2, 0, 2))
+    )
