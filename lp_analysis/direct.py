@@ -26,7 +26,6 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context, DraftScheme
-from draftproof.simulator.tables import context_index
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000
@@ -71,16 +70,11 @@ def measured_bound(
 
 
 def solve_direct(
-    target_tables: Sequence[Any],
-    trees: Trees,
-    bias: float | None = None,
-    measure: str = "block",
-    weights: Sequence[Any] | None = None,
+    target_tables: Sequence[Any], trees: Trees, bias: float | None = None, measure: str = "block"
 ) -> float:
     """`direct_bound` of a scheme given by its trees.
 
-    trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. weights: what each node that is
-    reached counts, by depth; 1 if not given. Raises `InvalidInput`, `TooLarge`.
+    trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
     """
     cp = modelling()
     if measure == "entropy_per_token" and bias == 0:  # a cone without interior, and the same as no bias at all
@@ -104,9 +98,7 @@ def solve_direct(
     else:
         accepted = _incidence([(place[c], i) for i, (_, c) in enumerate(pairs)], (len(place), len(pairs))) @ x
         rules += _within(measure, bias, accepted, cp.sum(reach), place, tables)
-    V = tables[0].shape[1]
-    counted = [1.0 if weights is None else float(weights[len(c)][context_index(c, V)]) for c in place]
-    problem = cp.Problem(cp.Maximize(np.array(counted) @ reach), rules)
+    problem = cp.Problem(cp.Maximize(cp.sum(reach)), rules)
     if bias is not None and measure == "entropy_per_token":
         return float(problem.solve(solver=cp.CLARABEL))
     exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}

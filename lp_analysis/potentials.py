@@ -29,7 +29,7 @@ from draftproof.lp_analysis.nodes import children, reach
 from draftproof.lp_analysis.orders import mixed_law
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum, optimum
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import FLOAT_UNIT
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise, told_of
@@ -76,7 +76,9 @@ class Source:
             raise TooLarge(
                 f"V^m = {size}^{order} states are more than {MOST_STATES}; use a smaller vocabulary or a lower order"
             )
-        rows = [_exact_rows(process)[np.arange(size**order) % size**process.order] for process in pair]
+        exact = [each.states if each.exact is None else each.exact for each in pair]
+        exact = [part if arithmetic_of(part).exact else rationalise(part, FLOAT_UNIT) for part in exact]
+        rows = [part[np.arange(size**order) % len(part)] for part in exact]
         return cls(rows[0], rows[1], order)
 
     @property
@@ -97,13 +99,6 @@ class Source:
         """`w` by state, exactly; potentials: shape `(S,)`."""
         after = np.stack([self.states_after(state, 1) for state in range(len(self.target))])
         return (self.target * potentials[after]).sum(axis=1) + 1 - potentials
-
-
-def _exact_rows(process: MarkovProcess) -> Any:
-    """As `exact_tables` makes them."""
-    if process.exact is not None:
-        return process.exact
-    return rationalise(process.states, FLOAT_UNIT)
 
 
 @dataclass(frozen=True, repr=False)

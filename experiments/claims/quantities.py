@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from draftproof.experiments.claims import blocks, branches, formulas, growth, lossy, noise, paths, strings
+from draftproof.experiments.claims import branches, formulas, growth, long_run, lossy, noise, paths, strings
 from draftproof.experiments.claims.runs import efficiency
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.instances.instance import Instance
@@ -47,8 +47,8 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "accepted_of_tree": growth.accepted_of_tree,
         "different_trees": growth.different_trees,
         "outputs_differ": noise.outputs_differ,
-        "blocks": blocks.needed,
-        "fewest_blocks": blocks.fewest,
+        "long_run": long_run.tokens,
+        "long_run_bound": long_run.at_most,
         "by_sets": branches.by_sets,
         "optima_equal": branches.optima_equal,
         "drafted_alike": branches.drafted_alike,

@@ -81,6 +81,10 @@ def _branching(instance: Instance, scheme: DraftScheme) -> bool:
     return _several(instance, scheme) and all((table > 0).all() for table in tables)
 
 
+def _states_mix(instance: Instance, _: DraftScheme) -> bool:
+    return bool((instance.target.tables[1] > 0).all())
+
+
 def _several(_: Instance, scheme: DraftScheme) -> bool:
     return bool(scheme.as_dict()["K"] > 1)
 
@@ -100,13 +104,14 @@ def _same_for_any_branches(instance: Instance, scheme: DraftScheme) -> bool:
 
 
 #: Conditions on instance and scheme without which a statement does not apply, as the ledger names them: several
-#: branches; several and p and q nowhere 0; block brings more than naive; K = 1, p = q, rows of q with one token, or no
-#: token with mass in both rows.
+#: branches; several and p and q nowhere 0; any token may follow any other; block brings more than naive; K = 1, p = q,
+#: rows of q with one token, or no token with mass in both rows.
 ONLY: Mapping[str, Callable[[Instance, DraftScheme], bool]] = MappingProxyType(
     {
         "": lambda instance, scheme: True,
         "several": _several,
         "branching": _branching,
+        "states mix": _states_mix,
         "block gains": _block_gains,
         "same for any branches": _same_for_any_branches,
     }

@@ -1,6 +1,6 @@
 """The optimum by cuts: one variable for every node, Hall's condition added where it fails. Shares nothing with solvers.
 
-    maximise sum_c D(c)   with   D(()) = 1,  0 <= D(c,y) <= D(c) p(y|c),  A(S) <= P(T meets S) for every set S.
+    maximise sum_c w(c) D(c)   with   D(()) = 1,  0 <= D(c,y) <= D(c) p(y|c),  A(S) <= P(T meets S) for every set S.
 
 `A(c) = D(c) - sum_y D(c,y)` is the probability that `c` is accepted; T is the draft tree, a set of contexts.
 
@@ -33,27 +33,30 @@ SCALE = 2**12
 Cut = tuple[frozenset[Context], float]
 
 
-def cut_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> float:
-    """The optimum over all lossless verifiers for any scheme, in float64."""
+def cut_bound(
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, weights: Sequence[Any] | None = None
+) -> float:
+    """The optimum over all lossless verifiers for any scheme, in float64; weights: of nodes by depth, or 1."""
     process = as_process(target, "target")
     size, depth, trees = process.vocab_size, scheme.depth, trees_of(draft, scheme)
     starts = np.cumsum([0] + [size**d for d in range(depth + 1)])
-    model = _reach_program(tabulate(process, max(depth - 1, 0), FLOAT64, "target").tables[:depth], starts)
+    worth = np.ones(int(starts[-1])) if weights is None else np.array([float(w) for own in weights for w in own])
+    model = _reach_program(tabulate(process, max(depth - 1, 0), FLOAT64, "target").tables[:depth], starts, worth)
     while True:
         model.run()
         values = np.array(model.getSolution().col_value)
         cuts = _violated(trees, [values[starts[d] : starts[d + 1]] for d in range(depth + 1)], size)
         if not cuts:
-            return float(values.sum())
+            return float(worth @ values)
         for nodes, bound in cuts:
             _add(model, nodes, bound, starts, size)
 
 
-def _reach_program(tables: Sequence[Any], starts: Any) -> Any:
+def _reach_program(tables: Sequence[Any], starts: Any, worth: Any) -> Any:
     model, n = warm_model(), int(starts[-1])
     lower = np.zeros(n)
     lower[0] = 1.0
-    model.addCols(n, -np.ones(n), lower, np.ones(n), 0, EMPTY[0], *EMPTY)
+    model.addCols(n, -worth, lower, np.ones(n), 0, EMPTY[0], *EMPTY)
     for depth, table in enumerate(tables):
         for i, p in enumerate(table.ravel()):
             index = np.array([starts[depth + 1] + i, starts[depth] + i // table.shape[1]], dtype=np.int32)

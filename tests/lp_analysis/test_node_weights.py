@@ -1,4 +1,4 @@
-"""Bounds on the weights of accepted nodes, held against the direct program, with certificates."""
+"""Bounds on the weights of accepted nodes, held against the program by cuts, with certificates."""
 
 import json
 from fractions import Fraction
@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis import certificate, check_certificate, dumps, optimum
-from draftproof.lp_analysis.direct import solve_direct, trees_of
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.families import FAMILIES
+from tests.lp_analysis.cuts import cut_bound
 
 
 def instance_of(V, depth, seed):
@@ -27,11 +27,11 @@ SHAPES = [(3, Delayed(2, 0, 2)), (2, Delayed(3, 1, 2)), (3, Delayed(1, 0, 3)), (
 
 @pytest.mark.parametrize("least", [0, -8])
 @pytest.mark.parametrize(("V", "scheme"), [*SHAPES, (3, Stratified(2, 0, 2))], ids=str)
-def test_weighted_bounds_are_those_of_the_direct_program(V, scheme, least):
+def test_weighted_bounds_are_those_of_the_program_by_cuts(V, scheme, least):
     instance = instance_of(V, scheme.depth, 5)
     weights = random_weights(V, scheme.depth, V, least)
     found = optimum(instance.target, instance.draft, scheme, weights=weights)
-    direct = solve_direct(instance.target.tables, trees_of(instance.draft, scheme), weights=weights)
+    direct = cut_bound(instance.target, instance.draft, scheme, weights)
     assert 0 <= found.gap <= 1e-6
     assert float(found.lower) - 1e-9 <= direct <= float(found.upper) + 1e-9  # HiGHS works to 1e-10
     assert (found.limits is None) is (min(min(level) for level in weights) >= 0)

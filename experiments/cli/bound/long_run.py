@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.rows import versions
@@ -13,9 +12,8 @@ from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, remark
 from draftproof.lp_analysis import LongRun, dumps, long_run, long_run_certificate
 from draftproof.lp_analysis.potentials import Source
-from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.protocol import Context, DraftScheme
-from draftproof.simulator.tables import context_at
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.protocol import DraftScheme
 
 _ROWS = (
     *PLACE,
@@ -28,7 +26,6 @@ _ROWS = (
     Column("one_block_seconds", title="one block, s"),
     *hidden("rounds", "certificate", "source", "versions"),
 )
-_STATES = (*PLACE, Column("state"), Column("potential", "exact"), Column("weight", "exact"))
 #: What people must know to read the table.
 NOTE = (
     "tokens a block where each begins in the state, the last tokens, that the one before left; by best blocks: with "
@@ -40,7 +37,7 @@ APART = "the bounds are apart by more than the gap: decoding can stay among some
 def long_run_result(programs: Sequence[Programs], gap: float, files: Files) -> Result:
     """The bounds of each world on its scheme; raises as `draftproof.lp_analysis.long_run` does."""
     names = files.one_each(len(programs))
-    rows, states, made = [], [], {}
+    rows, made = [], {}
     for each, name in zip(programs, names, strict=True):
         found, *seconds = timed_long_run(each.world, each.scheme, gap)
         if name:
@@ -48,10 +45,9 @@ def long_run_result(programs: Sequence[Programs], gap: float, files: Files) -> R
         times = dict(zip(("seconds", "one_block_seconds"), (round(value, 3) for value in seconds), strict=True))
         about = {"certificate": name, "source": each.world.source, "versions": versions()}
         rows.append({**each.place, **found.to_dict(), **times, **about})
-        states += [{**each.place, **row} for row in _state_rows(each.world, found)]
     notes = [NOTE, *([APART] if any(row["gap"] > gap for row in rows) else []), *check_note(made)]
-    tables = [Table.of(_ROWS, rows), Table.of(_STATES, states, title="by state", name="states", shown=False)]
-    return Result("the most tokens a block in the long run, bounds in exact arithmetic", tables, notes, 0, made)
+    title = "the most tokens a block in the long run, bounds in exact arithmetic"
+    return Result(title, [Table.of(_ROWS, rows)], notes, 0, made)
 
 
 def timed_long_run(world: World, scheme: DraftScheme, gap: float) -> tuple[LongRun, float, float]:
@@ -67,21 +63,3 @@ def timed_long_run(world: World, scheme: DraftScheme, gap: float) -> tuple[LongR
 
         found = long_run(root.target, root.draft, scheme, gap=gap, tick=note)
     return found, time.perf_counter() - begun, done[states - 1] - begun
-
-
-def _state_rows(world: World, found: LongRun) -> Iterator[dict[str, Any]]:
-    source, show = found.source, _shown(world)
-    weights = source.weights(RATIONAL.vector(found.potentials))
-    for state, potential in enumerate(found.potentials):
-        tokens = context_at(state, source.order, source.vocab_size)
-        yield {"state": show(tokens), "potential": potential, "weight": as_python(weights[state])}
-
-
-def _shown(world: World) -> Any:
-    """How the tokens of a state are written: those of a text as text."""
-    pair = getattr(world, "pair", None)
-
-    def plain(tokens: Context) -> str:
-        return ",".join(map(str, tokens))
-
-    return getattr(pair, "show", plain)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
-from typing import Any
 
 from draftproof.experiments.cli.bound.long_run import timed_long_run
-from draftproof.experiments.cli.compare.planning import GOAL, QUICK_SECONDS, Plan
+from draftproof.experiments.cli.compare.planning import GOAL, Plan
 from draftproof.experiments.cli.compare.views import MOST_SHOWN, columns_of
-from draftproof.experiments.grid.bounds import expected_seconds
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.worlds import RowsWorld, TextWorld
 from draftproof.experiments.result import Column, Table, hidden
-from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis import LongRun
-from draftproof.lp_analysis.potentials import Source
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import DraftScheme
 
@@ -38,19 +34,16 @@ def table(plan: Plan, rows: Sequence[Row]) -> Table:
 
     @cache
     def optimum(number: int, scheme: DraftScheme) -> LongRun | None:
-        world = plan.places[number].world
-        if plan.optimum is None and not _is_quick(world, scheme):
-            remark(f"the optimum in the long run on {scheme} is left out; optimum computes it")
-            return None
-        return timed_long_run(world, scheme, GOAL.gap)[0]
+        with suppress(TooLarge):
+            return timed_long_run(plan.places[number].world, scheme, GOAL.gap)[0]
+        return None
 
     lines = []
-    for row in rows:
-        if row.get("steady_state") is not None:
-            found = None if plan.optimum is False else optimum(row["place"], row["of"])
-            bounds = {} if found is None else {"optimum": found.lower, "optimum_upper": found.upper}
-            share = {} if found is None or not row["lossless"] else {"share": row["steady_state"] / found.upper}
-            lines.append({**row, "optimum": None, "optimum_upper": None, "share": None, **bounds, **share})
+    for row in (row for row in rows if row.get("steady_state") is not None):
+        found = optimum(row["place"], row["of"]) if row.get("optimum") is not None else None  # where one block's is
+        upper = found and found.upper
+        share = row["steady_state"] / upper if upper and row["lossless"] else None
+        lines.append({**row, "optimum": found and found.lower, "optimum_upper": upper, "share": share})
     places = {(row["place"], row["of"]): number for number, row in reversed(list(enumerate(lines)))}
     lines.sort(key=lambda row: (places[row["place"], row["of"]], -float(row["steady_state"])))
     columns = columns_of(
@@ -59,13 +52,3 @@ def table(plan: Plan, rows: Sequence[Row]) -> Table:
     columns += [Column("optimum", "exact"), Column("share", "percent"), *hidden("optimum_upper", kind="exact")]
     shown = 0 < len(lines) <= MOST_SHOWN
     return Table.of(columns, lines, title="in the long run", name="long_run", shown=shown)
-
-
-def _is_quick(world: Any, scheme: DraftScheme) -> bool:
-    """Whether the programs of all states take a minute or two at most."""
-    root = world.cases(scheme.depth, RATIONAL)[0]
-    try:
-        states = len(Source.of(root.target, root.draft).target)
-        return 3 * states * expected_seconds(world.vocab_size, scheme, root.draft) <= QUICK_SECONDS
-    except TooLarge:
-        return False
