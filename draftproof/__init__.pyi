@@ -19,7 +19,6 @@ from draftproof.experiments.models.pair.drafts import make_draft as make_draft
 from draftproof.experiments.result import Result as Result
 from draftproof.experiments.result import Table as Table
 from draftproof.simulator.coins import EnumeratingCoin as EnumeratingCoin
-from draftproof.simulator.coins import SamplingCoin as SamplingCoin
 from draftproof.simulator.drafts import SCHEMES as SCHEMES
 from draftproof.simulator.drafts import Adaptive as Adaptive
 from draftproof.simulator.drafts import AdaptiveDropping as AdaptiveDropping
@@ -62,6 +61,7 @@ from draftproof.simulator.laws.law import BlockLaw as BlockLaw
 from draftproof.simulator.protocol import Card as Card
 from draftproof.simulator.protocol import Draws as Draws
 from draftproof.simulator.protocol import Verdict as Verdict
+from draftproof.simulator.sampling_coin import SamplingCoin as SamplingCoin
 from draftproof.simulator.strings.pair import StringPair as StringPair
 from draftproof.simulator.strings.tokenizers import Tokenizer as Tokenizer
 from draftproof.simulator.tables import TableProcess as TableProcess

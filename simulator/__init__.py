@@ -6,7 +6,7 @@ A verifier is always passed in, never looked up. This package imports no other r
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.drafts import SCHEMES, Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
@@ -18,6 +18,7 @@ from draftproof.simulator.instances.processes import MarkovProcess, rationalise,
 from draftproof.simulator.instances.softmax import from_softmax
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.tables import TableProcess
 
 if TYPE_CHECKING:

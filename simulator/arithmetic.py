@@ -6,12 +6,9 @@ floats, so a verifier that leaks one into an exact run stops with an error.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -19,8 +16,6 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import InvalidInput, cut
 
-#: Methods by which a number of another library is known.
-_NUMERIC = ("__float__", "__complex__", "__index__", "__array__")
 _NUMBER = re.compile(r"[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.\d*)([eE][+-]?\d{1,3})?")
 
 
@@ -36,9 +31,9 @@ class Arithmetic:
     exact: bool
     tolerance: int | float
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str:
         """Another process gets its own of the two, so that `is` compares there as it does here."""
-        return arithmetic_named, (self.name,)
+        return self.name.upper()
 
     def number(self, value: Any) -> Any:
         """`value` (int, Fraction, fmpq, text such as "1/3"; floats in float64 only) in this arithmetic."""
@@ -65,15 +60,6 @@ class Arithmetic:
 
 RATIONAL = Arithmetic("rational", exact=True, tolerance=0)
 FLOAT64 = Arithmetic("float64", exact=False, tolerance=1e-9)
-ARITHMETICS = {arithmetic.name: arithmetic for arithmetic in (RATIONAL, FLOAT64)}
-
-
-def arithmetic_named(name: str) -> Arithmetic:
-    """The arithmetic of that name; raises `InvalidInput` for any other."""
-    try:
-        return ARITHMETICS[name]
-    except KeyError:
-        raise InvalidInput(f"unknown arithmetic {name!r}; choose {' or '.join(ARITHMETICS)}") from None
 
 
 def arithmetic_of(vector: Any) -> Arithmetic:
@@ -119,43 +105,6 @@ def to_fmpq(value: Any) -> fmpq:
     raise InvalidInput(f"{value!r} is not an exact number; write a fraction such as '1/3', or a decimal as text, '0.2'")
 
 
-def real(value: Any) -> Any:
-    """`value` as `fmpq`, as a float if it is infinite or NaN, None if it is no real number at all."""
-    kind = type(value)
-    if kind is fmpq:
-        return value
-    if kind is float or isinstance(value, (float, np.floating)):
-        finite = math.isfinite(value) if isinstance(value, float) else np.isfinite(value)
-        return fmpq(*value.as_integer_ratio()) if finite else float(value)
-    if isinstance(value, (int, np.integer, np.bool_, fmpz)):
-        return fmpq(int(value))
-    if isinstance(value, Fraction):
-        return fmpq(value.numerator, value.denominator)
-    return None
-
-
-def comparable(value: Any) -> Any:
-    """What an exact number is compared with for `value`: as `real`, and for decimals and other rationals too.
-
-    None for what is no number, or an array, whose entries are compared one by one. Raises `TypeError` for a number
-    whose exact value is not known, such as a tensor.
-    """
-    number = real(value)
-    if number is not None:
-        return number
-    if isinstance(value, Decimal):
-        return fmpq(*value.as_integer_ratio()) if value.is_finite() else float(value)
-    if isinstance(value, Rational):
-        return fmpq(int(value.numerator), int(value.denominator))
-    kind = type(value)
-    if not hasattr(kind, "__array_ufunc__") and any(hasattr(kind, name) for name in _NUMERIC):
-        raise TypeError(
-            f"an exact number was compared with a {kind.__name__}, whose exact value is not known; "
-            "compare it with whole numbers, Fractions, decimals or floats"
-        )
-    return None
-
-
 def parse_fraction(text: str) -> Fraction:
     """The fraction that `text` ("1/3", "0.25", "2") stands for; raises `InvalidInput`."""
     stripped = text.strip()
@@ -165,20 +114,6 @@ def parse_fraction(text: str) -> Fraction:
         return Fraction(stripped)
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"{cut(repr(text))} is not a number; write a fraction such as '1/3'") from None
-
-
-def as_fraction(value: Any, name: str) -> Fraction:
-    """A parameter given as whole number, `Fraction` or text; raises `InvalidInput` for a float."""
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    if isinstance(value, str):
-        return parse_fraction(value)
-    raise InvalidInput(f"{name} = {value!r} is not exact; give a whole number, a Fraction or text such as '7/10'")
-
-
-def exact_fraction(value: Any) -> Fraction:
-    """An exact number as a `Fraction`; of a float the number that it stands for."""
-    return Fraction(as_python(value))
 
 
 def as_python(value: Any) -> Fraction | float:

@@ -1,18 +1,16 @@
-"""Coins: one enumerates every outcome with its exact weight, one samples, others record and replay answers."""
+"""The coin that enumerates: every outcome of a function of a coin, with its exact weight."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import Arithmetic, unmasked
-from draftproof.simulator.errors import Fails, InvalidVerifier, NoFunction
+from draftproof.simulator.errors import Fails, InvalidVerifier, NoFunction, short_repr
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.raised import short_repr
 
 T = TypeVar("T")
 
@@ -53,11 +51,6 @@ class EnumeratingCoin:
             return self._one
         last = self._script[-1]
         return last.answers[last.position][1]
-
-    @property
-    def share(self) -> float:
-        """The probability of this run if all possible answers to a question were equally likely: 1 in all runs."""
-        return 1 / prod(len(branching.answers) for branching in self._script)
 
     def flip(self, probability: Any) -> bool:
         """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
@@ -136,42 +129,6 @@ class EnumeratingCoin:
         )
 
 
-class RecordingCoin:
-    """A coin that keeps the answers of another one."""
-
-    def __init__(self, coin: Coin) -> None:
-        self._coin = coin
-        self.answers: list[int] = []
-
-    def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
-        self.answers.append(self._coin.flip(probability))
-        return bool(self.answers[-1])
-
-    def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
-        self.answers.append(self._coin.choose(weights))
-        return self.answers[-1]
-
-
-class ReplayingCoin:
-    """A coin that gives recorded answers in order; raises `InvalidVerifier` when there are no more."""
-
-    def __init__(self, answers: Sequence[int]) -> None:
-        self._answers = iter(answers)
-
-    def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
-        return bool(self.choose(()))
-
-    def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
-        answer = next(self._answers, None)
-        if answer is None:
-            raise InvalidVerifier("it decides more when it is run again")
-        return answer
-
-
 STATE = (
     "two runs with the same answers from the coin went different ways: "
     "verify must be a function of the tree and the coin, without state or other randomness"
@@ -192,28 +149,3 @@ def outcomes(
         yield outcome, coin.weight
         if not coin.advance():
             return
-
-
-class SamplingCoin:
-    """A coin that samples, from a numpy generator that the caller seeds."""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
-
-    def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`; a probability outside [0, 1] by more than rounding raises `InvalidVerifier`."""
-        heads = float(probability)
-        if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
-            raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
-        return bool(self._generator.random() < heads)
-
-    def choose(self, weights: Any) -> int:
-        """See `Coin.choose`: the inverse of the cumulative sum.
-
-        A sum that is not positive and finite raises `InvalidVerifier`; weights are not looked at one by one.
-        """
-        cumulative = np.cumsum(np.asarray(unmasked(weights), dtype=np.float64))
-        if not 0 < cumulative[-1] < np.inf:
-            raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
-        index = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")
-        return int(index)

@@ -68,3 +68,11 @@ def cut(value: object, most: int = QUOTED) -> str:
     text = printable(str(value))
     tail = most // 3
     return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"
+
+
+def short_repr(value: Any) -> str:
+    """`repr` of a user's object at a readable length; its type where `repr` raises."""
+    try:
+        return cut(repr(value))
+    except Exception:
+        return f"a {type(value).__name__} whose repr raises"

@@ -6,13 +6,10 @@ root of the draft tree, `()` at the root.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
-
-from draftproof.simulator.errors import InvalidInput, cut
 
 Context: TypeAlias = tuple[int, ...]
 
@@ -147,11 +144,6 @@ class Draws(Flag):
     #: Below a trunk, single tokens from `q`, the tree follows from the rows.
     FIXED_BRANCHES = auto()
 
-    @property
-    def facts(self) -> list[str]:
-        """The names of all facts that are declared or implied, in lower case."""
-        return [name.lower() for name, fact in Draws.__members__.items() if name[0] != "_" and fact in self]
-
 
 @dataclass(frozen=True)
 class Source:
@@ -159,18 +151,6 @@ class Source:
 
     key: str
     place: str
-
-
-#: Fields of a card whose kind is checked, and the kind in words.
-_KINDS: tuple[tuple[str, Any, str], ...] = (
-    *((key, str, "text") for key in ("name", "title", "departs")),
-    *((key, bool, "True or False") for key in ("control", "reads_draft", "single_path", "exchangeable")),
-    *((key, tuple, "a tuple of names") for key in ("dominates",)),
-    ("needs", (Draws, NoneType), "Draws or None"),
-    ("source", (Source, NoneType), "a Source or None"),
-    ("max_vocab", (int, NoneType), "a whole number or None"),
-    ("parameters", Mapping, "a mapping of names to words"),
-)
 
 
 @dataclass(frozen=True)
@@ -198,20 +178,6 @@ class Card:
     departs: str = ""
     max_vocab: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Raise `InvalidInput` for a field of another kind."""
-        for key, kind, words in _KINDS:
-            value = getattr(self, key)
-            if not isinstance(value, kind):
-                raise InvalidInput(f"the card has {key} = {cut(repr(value))}; it must be {words}")
-        for key in ("name", "title"):
-            if not getattr(self, key).isprintable():
-                raise InvalidInput(
-                    f"the card has {key} = {cut(getattr(self, key))}; write it on one line, without escapes"
-                )
-        if not all(isinstance(name, str) for name in self.dominates):
-            raise InvalidInput(f"the card has dominates = {cut(self.dominates)}; it must hold names")
 
     @property
     def status(self) -> str:
@@ -278,7 +244,3 @@ class DraftScheme(Protocol):
         ...
 
     def __str__(self) -> str: ...
-
-
-#: Told how many steps (draft trees, instances) of the work are done.
-Progress: TypeAlias = Callable[[float], None]

@@ -42,14 +42,6 @@ def raised_by_user_code(error: BaseException) -> str | None:
     return _told(error, [frame for frame in written if not frame.filename.startswith(HOME)])
 
 
-def short_repr(value: Any) -> str:
-    """`repr` of a user's object at a readable length; its type where `repr` raises."""
-    try:
-        return cut(repr(value))
-    except Exception:
-        return f"a {type(value).__name__} whose repr raises"
-
-
 def _told(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str:
     places = _places(frames)
     try:

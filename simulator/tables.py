@@ -7,7 +7,6 @@ read in base `V` with the first token most significant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from fractions import Fraction
 from math import inf, log2, prod
 from typing import Any
@@ -98,16 +97,6 @@ class TableProcess:
             row = self.tables[len(context)][context_index(context, self.vocab_size)]
             self._rows[context] = row
         return row
-
-    def copied(self) -> TableProcess:
-        """The same process in copied tables, for user-defined code that may write into them."""
-        made = copy(self)
-        made.tables = [table.copy() for table in self.tables]
-        for table in made.tables:
-            table.setflags(write=False)
-        made._rows = {}
-        made.told = made.told.copied() if isinstance(made.told, TableProcess) else made.told
-        return made
 
     def __repr__(self) -> str:
         return f"TableProcess({self.name}: V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name})"

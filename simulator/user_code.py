@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import as_python, comparable, unmasked
+from draftproof.simulator.arithmetic import as_python, unmasked
+from draftproof.simulator.numbers import comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
 #: Errors of what `Exact` numbers do not do in the current run of a thread, kept in case user code catches them.

@@ -15,10 +15,11 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 #: name that begins its own, and imports its own layer and those below it. A name that ends in "!" is that file alone:
 #: the face of a package, which shows what stands in it.
 HOUSE = """
-    simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
+    simulator.errors simulator.files simulator.protocol simulator.progress simulator.lazy simulator.shown
+    simulator.origins
     simulator.raised simulator.generators simulator.counters
-    simulator.arithmetic simulator.residual
-    simulator.vectors simulator.coins simulator.tables
+    simulator.arithmetic simulator.residual simulator.numbers
+    simulator.vectors simulator.coins simulator.tables simulator.sampling_coin
     simulator.user_code simulator.structures
     simulator.changes
     simulator.drafts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from draftproof.simulator.arithmetic import as_fraction
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import as_fraction
 
 
 def hold_fractions(verifier: Any) -> None:

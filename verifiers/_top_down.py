@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
@@ -11,18 +12,8 @@ from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
 NextToken = Callable[[Vector, Any, tuple[int, ...], Coin], int]
 
 
-def draft_of(node: DraftNode) -> Vector:
-    """The row `q`."""
-    return node.draft
-
-
-def laws_of(node: DraftNode) -> tuple[Vector, ...]:
-    """The law of each draft."""
-    return node.laws
-
-
 def walk(
-    root: DraftNode, coin: Coin, next_token: NextToken, drawn_from: Callable[[DraftNode], Any] = draft_of
+    root: DraftNode, coin: Coin, next_token: NextToken, drawn_from: Callable[[DraftNode], Any] = attrgetter("draft")
 ) -> Verdict:
     """Go down the tree while the next token is a drafted one; the first that is not is the correction.
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.residual import acceptance, residual
-from draftproof.verifiers._top_down import laws_of, walk
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class SpecInfer:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token, laws_of)
+        return walk(root, coin, _next_token, attrgetter("laws"))
 
 
 def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:

@@ -8,7 +8,7 @@ from draftproof.experiments.inputs.schemes import as_scheme, planned, planned_sc
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, as_verifier, evaluator
 from draftproof.experiments.inputs.worlds import FamilyWorld
 from draftproof.experiments.shared.progress import quiet
-from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
@@ -16,6 +16,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.estimator import TreeLaw
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
 from draftproof.simulator.verdicts.grids import DENOMINATOR
 from draftproof.simulator.verdicts.lossless import block_law as law_of

@@ -21,7 +21,6 @@ from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
 from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.lp_analysis import measure
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
@@ -31,6 +30,7 @@ from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.estimator import TreeEfficiency
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.lossless import Evaluator, block_law, check
 

@@ -12,8 +12,9 @@ from typing import Any
 from flint import fmpq
 
 from draftproof.experiments.claims.runs import fractions
-from draftproof.simulator.arithmetic import exact_fraction, to_fmpq
+from draftproof.simulator.arithmetic import to_fmpq
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.symbolic.decide.measure import measure
 

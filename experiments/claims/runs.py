@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from draftproof.experiments.inputs.verifiers import evaluator, find_verifier
-from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.drafts import Delayed, Stratified, Topology
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.lossless import Check, block_law
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from draftproof.experiments.claims.runs import fractions
 from draftproof.experiments.inputs.strings import checked, find_rule
-from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.strings.drafting import TextRoot
 from draftproof.simulator.strings.pair import StringPair, SuffixProcess

@@ -12,7 +12,7 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.families import FAMILIES
-from draftproof.simulator.protocol import Card
+from draftproof.simulator.protocol import Card, Draws
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 #: What p and q are in a world of each kind.
@@ -41,7 +41,7 @@ def catalogue_fields() -> dict[str, Any]:
                 "description": (cls.__doc__ or "").split("\n")[0],
                 "usual": default_spec(name),
                 "verified_with": cls.verified_with,
-                "draws": cls.draws.facts,
+                "draws": _facts(cls.draws),
             }
             for name, cls in SCHEMES.items()
         ],
@@ -59,8 +59,13 @@ def catalogue_fields() -> dict[str, Any]:
     }
 
 
+def _facts(draws: Draws) -> list[str]:
+    """The names of all facts that are declared or implied, in lower case."""
+    return [name.lower() for name, fact in Draws.__members__.items() if name[0] != "_" and fact in draws]
+
+
 def _card_fields(card: Card) -> dict[str, Any]:
-    needs = None if card.needs is None else card.needs.facts
+    needs = None if card.needs is None else _facts(card.needs)
     return {**asdict(card), "needs": needs, "lossless_for": lossless_for(card), "status": card.status}
 
 

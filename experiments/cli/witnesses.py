@@ -13,6 +13,7 @@ from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.laws.metrics import as_fields
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -55,7 +56,7 @@ def witness_row(witness: Witness, file: str | None, again: str | None) -> dict[s
     """The row of a witness. file: where it is saved; again: the command that shows it; None where there is none."""
     size, scheme = witness.instance.vocab_size, str(witness.instance.scheme)
     about = {"verifier": witness.verifier, "vocab_size": size, "scheme": scheme, "shrunk": witness.shrunk}
-    violation = witness.violation.to_dict()
+    violation = as_fields(witness.violation)
     return {**about, **violation, "context": list(witness.violation.context), "file": file, "again": again}
 
 

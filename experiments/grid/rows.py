@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from draftproof.experiments.shared.output import number_fields
-from draftproof.simulator.laws.law import moments
+from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.protocol import DraftScheme
 
 

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier, from_file
 from draftproof.experiments.inputs.worlds import AS_THEY_ARE
 from draftproof.experiments.shared.progress import counted
-from draftproof.simulator.arithmetic import Arithmetic, exact_fraction
+from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.errors import InvalidInput, TooLarge, UnknownName
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import Context
 from draftproof.simulator.strings.check import StringCheck, StringRule, check_rule, judged, path_law
 from draftproof.simulator.strings.drafting import TextRoot, with_end

@@ -23,14 +23,16 @@ from draftproof import verifiers
 from draftproof.experiments.inputs.grammar import once, parse_assignments
 from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
-from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
+from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, cut, printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.laws.structured.steady import SteadyState
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict, Verifier
 from draftproof.simulator.raised import user_lines
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check, Evaluator

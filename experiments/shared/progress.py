@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from draftproof.simulator.errors import printable
-from draftproof.simulator.protocol import Progress as Tick
+from draftproof.simulator.progress import Progress as Tick
 from draftproof.simulator.raised import named_errors, quiet
 
 __all__ = [

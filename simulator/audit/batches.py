@@ -19,7 +19,8 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Verdict
 from draftproof.simulator.tables import TableProcess, context_index
 
 #: The block of every request: accepted context and correction token.

@@ -18,15 +18,16 @@ from draftproof.simulator.audit.failures import FunctionFailed, function_errors,
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, kind_of
 from draftproof.simulator.audit.real import RealCoins
+from draftproof.simulator.audit.recorded import RecordingCoin, ReplayingCoin
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.changes import REPEATED, TRIES, Snapshot
-from draftproof.simulator.coins import RecordingCoin, ReplayingCoin, SamplingCoin
 from draftproof.simulator.counters import Counters
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import AS_IT_IS, ArgumentCoins, NotFollowed, Session, Settings, intercepted
 from draftproof.simulator.symbolic.decide.region import Region
 from draftproof.simulator.symbolic.decide.session import Draw

@@ -24,16 +24,12 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunctio
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.laws.enumeration import (
-    TWO_LAWS,
-    EnumerationSize,
-    Runs,
-    assert_function,
-    enumerate_law,
-    estimate_size,
-)
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.law import BlockLaw, Violation
-from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
+from draftproof.simulator.laws.metrics import Metrics
+from draftproof.simulator.laws.trials import TWO_LAWS, EnumerationSize, Runs, assert_function, estimate_size
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import DraftNode, DraftScheme, Verdict, Verifier
 from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.symbolic.decide.memory import FILLS
 from draftproof.simulator.tables import TableProcess, context_at
@@ -143,7 +139,7 @@ class Audit:
     def judge(
         self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
     ) -> Finding:
-        """The exact law on an exact instance, and the balance; raises as `enumerate_law` does.
+        """The exact law on an exact instance, and the balance; raises as `guarded_law` does.
 
         first: what `check_state` returned; raises `NoFunction` where the runs are others. Raises `FunctionFailed` where
         the law depends on memory that nothing was written to.
@@ -189,7 +185,7 @@ class Audit:
             if len(noted) < len(first or ()):
                 noted.append((verdict.accepted, verdict.correction, mass))
 
-        law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress, note)
+        law = guarded_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress, note)
         if first is not None and noted != first:
             raise NoFunction(TWO_LAWS)
         check = self._check(law, expected, scheme)
@@ -257,7 +253,7 @@ class Audit:
         expected, scheme = self.expected_instance(finding.instance, finding.scheme), finding.scheme
         one_path = isinstance(scheme, SelfDrafted) and scheme.depth
         shape = Delayed(1, 0, scheme.depth) if one_path else scheme
-        return enumerate_law(reference, expected.target, expected.draft, shape)
+        return guarded_law(reference, expected.target, expected.draft, shape)
 
     def batch_law(self, verify_all: VerifyAll, finding: Finding) -> BatchLaw:
         """The law of another function on the batch of a finding."""
@@ -325,7 +321,7 @@ class Audit:
         return requests_of(instance, scheme, self.batch)
 
     def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
-        metrics = law.metrics(expected.target)
+        metrics = Metrics.of(law, expected.target)
         return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self.allowed)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:

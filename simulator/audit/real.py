@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 #: Seeds of the function are below this.
 _SEEDS = 2**31

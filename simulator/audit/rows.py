@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, exact_fraction
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.numbers import exact_fraction
 
 LIBRARIES = ("python", "numpy", "torch")
 

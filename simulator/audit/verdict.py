@@ -28,8 +28,8 @@ from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
-from draftproof.simulator.laws.enumeration import EnumerationSize, Runs
-from draftproof.simulator.protocol import Progress
+from draftproof.simulator.laws.trials import EnumerationSize, Runs
+from draftproof.simulator.progress import Progress
 from draftproof.simulator.raised import named_errors, quiet
 from draftproof.simulator.symbolic.where import NotFollowed
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import arithmetic_of, as_fraction
+from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._shape import LARGEST, Parameters
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.numbers import as_fraction
 from draftproof.simulator.protocol import Coin, TokenProcess
 
 #: Counting stops with `TooLarge` above so many draft outcomes.

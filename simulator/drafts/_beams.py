@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from draftproof.simulator.drafts._adapting import largest, number
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts._levels import prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Context, TokenProcess
 from draftproof.simulator.vectors import top_tokens
 

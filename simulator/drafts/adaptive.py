@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from draftproof.simulator.arithmetic import arithmetic_of, as_fraction
+from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._adapting import number, reaches
 from draftproof.simulator.drafts._shape import validate_shape
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import as_fraction
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._levels import grown
 from draftproof.simulator.drafts._shape import Parameters, smaller_shapes, validate_shape
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
@@ -54,7 +55,7 @@ class Branching(Parameters):
             trunk = len(context) < self.L1
             return _pick(self, draft.row(context), coin, 1 if trunk else self.K, trunk)
 
-        return DraftTree.grown(self.depth, draft, children)
+        return grown(self.depth, draft, children)
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, number, reaches, share, whole
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts._levels import prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 from draftproof.simulator.vectors import without
 

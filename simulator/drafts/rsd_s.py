@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, number, whole
 from draftproof.simulator.drafts._beams import Beam
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts._levels import prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 

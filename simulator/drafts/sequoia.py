@@ -14,8 +14,9 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, whole
+from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts.topology import Topology
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 

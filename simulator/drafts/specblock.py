@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, largest, number, reaches, share, whole
 from draftproof.simulator.drafts._beams import Beam, tree_of
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts._levels import prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess, Vector
 from draftproof.simulator.vectors import top_tokens
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, whole
+from draftproof.simulator.drafts._levels import grown
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 from draftproof.simulator.vectors import top_tokens, without
@@ -51,7 +52,7 @@ class SpecHub(Adapting):
                 return (first, hub)
             return (hub, coin.choose(without(row, hub))) if row[hub] < row.sum() else (hub,)
 
-        return DraftTree.grown(self.depth, draft, pair)
+        return grown(self.depth, draft, pair)
 
     def reductions(self) -> list[Self]:
         """Shallower trees."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._levels import grown
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -57,9 +58,7 @@ class SpecInferConfig:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
-        return DraftTree.grown(
-            self.depth, draft, lambda context: _children(draft.row(context), coin, self.widths[len(context)])
-        )
+        return grown(self.depth, draft, lambda context: _children(draft.row(context), coin, self.widths[len(context)]))
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""

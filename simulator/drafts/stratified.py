@@ -18,10 +18,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from draftproof.simulator.drafts._adapting import Adapting
+from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts._parts import Part, cells
 from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
 from draftproof.simulator.drafts.delayed import assert_listable
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, Draws, Piece, TokenProcess, Vector
 

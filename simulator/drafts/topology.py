@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts.branching import draw_without_replacement
-from draftproof.simulator.drafts.trees import DraftTree, prefetch
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 

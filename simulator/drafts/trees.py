@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Piece, TokenProcess, Vector
-from draftproof.simulator.shown import tree_svg
 
 
 class DraftTree:
@@ -42,28 +41,9 @@ class DraftTree:
                 context = (*context, token)
         return cls(children, pieces)
 
-    @classmethod
-    def grown(cls, depth: int, draft: TokenProcess, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
-        """Every node above `depth` gets its children, level by level; `children` asks for the node's row of `draft`."""
-        drafted: dict[Context, tuple[int, ...]] = {}
-        level: list[Context] = [()]
-        for _ in range(depth):
-            prefetch(draft, level)
-            for context in level:
-                drafted[context] = children(context)
-            level = [(*context, token) for context in level for token in dict.fromkeys(drafted[context])]
-        return cls(drafted)
-
-    def to_dict(self) -> dict[Context, tuple[int, ...]]:
-        """The drafted tokens by context."""
-        return dict(self.children)
-
     def __repr__(self) -> str:
         drafted = "; ".join(f"{context}: {', '.join(map(str, tokens))}" for context, tokens in self.children.items())
         return f"DraftTree({drafted or 'nothing drafted'})"
-
-    def _repr_html_(self) -> str:
-        return f"<div>{tree_svg(self.children, {})}</div>"
 
     def __contains__(self, context: object) -> bool:
         """Whether `context` is a node: every step to it was drafted."""
@@ -130,14 +110,3 @@ def first_path(root: DraftNode) -> list[DraftNode]:
     while path[-1].children:
         path.append(path[-1].child(path[-1].children[0]))
     return path
-
-
-def prefetch(draft: TokenProcess, contexts: Sequence[Context]) -> None:
-    """Name the contexts whose rows are needed next, before any token is drawn there.
-
-    A process may have a method `prefetch(contexts)`, with which a language model computes a layer of a tree in one
-    pass. It changes no tree.
-    """
-    method = getattr(draft, "prefetch", None)
-    if method is not None:
-        method(contexts)

@@ -34,9 +34,10 @@ from draftproof.simulator.errors import (
     NoFunction,
     TooLarge,
     printable,
+    short_repr,
 )
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess, Vector
-from draftproof.simulator.raised import short_repr, user_lines
+from draftproof.simulator.raised import user_lines
 from draftproof.simulator.user_code import UserCoin, UserRows, from_user, to_user
 
 #: Counting stops with `TooLarge` above so many draft outcomes.

@@ -17,11 +17,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, as_python, parse_fraction
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.processes import tabulate, telling
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.shown import rows_html
 from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, table_entries

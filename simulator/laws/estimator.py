@@ -13,7 +13,7 @@ from typing import Any
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.laws.enumeration import guarded, verdicts
+from draftproof.simulator.laws.guarded import guarded, verdicts
 from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector, Verifier
 from draftproof.simulator.shown import number_text, tree_svg
 from draftproof.simulator.structures import Branch, LeafToRoot, TopDown, branch_of, declared, offered

@@ -16,18 +16,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, as_python
 from draftproof.simulator.protocol import Context
-from draftproof.simulator.shown import fields_html, number_text, rows_html
 from draftproof.simulator.tables import TableProcess, context_at
-
-#: Blocks that a notebook shows, the most probable ones.
-SHOWN = 12
-
-
-def moments(distribution: Sequence[Fraction | float]) -> tuple[Fraction | float, Fraction | float]:
-    """Mean of `tau + 1` and variance of `tau`, from `P(tau = d)` for `d = 0..L`."""
-    mean: Fraction | float = sum((depth + 1) * mass for depth, mass in enumerate(distribution))
-    square: Fraction | float = sum((depth + 1) ** 2 * mass for depth, mass in enumerate(distribution))
-    return mean, square - mean * mean
 
 
 @dataclass(frozen=True)
@@ -45,51 +34,11 @@ class Violation:
         gap: Fraction | float = self.expected - self.found
         return gap if gap >= 0 else -gap
 
-    def to_dict(self) -> dict[str, Any]:
-        """Where, and the two sides."""
-        place = {"context": self.context, "token": self.token}
-        return {**place, "expected": self.expected, "found": self.found, "deviation": self.deviation}
-
     def __str__(self) -> str:
         return (
             f"after context {self.context}, token {self.token} must have mass {self.expected}; "
             f"the block gives it {self.found}"
         )
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """The summary of a law that is too large to be stored.
-
-    depth_distribution: `P(tau = d)` for `d = 0..L`. max_deviation: the largest violation of the balance equation.
-    total_variation: None where it was not computed. worst: where the balance fails most, None where that is not known.
-    """
-
-    depth_distribution: list[Fraction | float]
-    max_deviation: Fraction | float
-    total_variation: Fraction | float | None
-    worst: Violation | None
-
-    @property
-    def block_efficiency(self) -> Fraction | float:
-        """`E[tau + 1]`: accepted tokens plus the correction token."""
-        return moments(self.depth_distribution)[0]
-
-    @property
-    def variance(self) -> Fraction | float:
-        """The variance of the accepted depth `tau`."""
-        return moments(self.depth_distribution)[1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every number, exact ones as `Fraction`."""
-        return {
-            "block_efficiency": self.block_efficiency,
-            "variance": self.variance,
-            "depth_distribution": list(self.depth_distribution),
-            "max_deviation": self.max_deviation,
-            "total_variation": self.total_variation,
-            "violation": self.worst.to_dict() if self.worst is not None and self.worst.deviation else None,
-        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,12 +88,8 @@ class BlockLaw:
     @property
     def block_efficiency(self) -> Fraction | float:
         """`E[tau + 1]`: accepted tokens plus the correction token."""
-        return moments(self.depth_distribution)[0]
-
-    @property
-    def variance(self) -> Fraction | float:
-        """The variance of the accepted depth `tau`."""
-        return moments(self.depth_distribution)[1]
+        mean: Fraction | float = sum((depth + 1) * mass for depth, mass in enumerate(self.depth_distribution))
+        return mean
 
     def as_dict(self) -> dict[tuple[Context, int], Fraction | float]:
         """`(accepted context, correction token)` to probability, for every block that has one."""
@@ -154,30 +99,9 @@ class BlockLaw:
             for row, token in zip(*np.nonzero(masses != 0), strict=True)
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers of the law; `as_dict` has its blocks."""
-        return {
-            "vocab_size": self.vocab_size,
-            "depth": self.depth,
-            "arithmetic": self.arithmetic.name,
-            "block_efficiency": self.block_efficiency,
-            "variance": self.variance,
-            "depth_distribution": list(self.depth_distribution),
-        }
-
     def __repr__(self) -> str:
         shape = f"V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name}"
-        return f"BlockLaw({shape}: block efficiency {number_text(self.block_efficiency)})"
-
-    def _repr_html_(self) -> str:
-        blocks = sorted(self.as_dict().items(), key=lambda block: -block[1])[:SHOWN]
-        rows = [{"accepted": str(c), "correction": y, "probability": mass} for (c, y), mass in blocks]
-        return fields_html("law of a block", self.to_dict()) + rows_html(rows)
-
-    def metrics(self, target: TableProcess) -> Metrics:
-        """The law in numbers."""
-        worst = self.violation(target)
-        return Metrics(self.depth_distribution, worst.deviation, self.total_variation(target), worst)
+        return f"BlockLaw({shape}: block efficiency {self.block_efficiency})"
 
     def balance(self, target: TableProcess) -> list[Any]:
         """`D(c) p(y|c) - D(c,y) - e(c,y)` for each depth, shape `(V**d, V)`: all zero if and only if lossless."""

@@ -22,12 +22,15 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.laws.enumeration import EnumerationSize, guarded, verdicts
+from draftproof.simulator.laws.guarded import guarded, verdicts
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.trials import EnumerationSize
 from draftproof.simulator.lazy import torch_module
-from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Progress, Vector, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Vector, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.tables import TableProcess, check_table_size, context_index
 
 #: Rows over this denominator are exact in every precision here: bfloat16 has every whole number up to 2^8.

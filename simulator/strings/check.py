@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import Coin, Context, Source, Verdict
 from draftproof.simulator.strings.drafting import (
     Candidate,

@@ -23,7 +23,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.drafts.trees import DraftTree, first_path
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import assert_function, estimate_size
 from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_structure_agrees, run
 from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
+from draftproof.simulator.laws.trials import assert_function, estimate_size
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Layered, declared

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
+from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
-from draftproof.simulator.laws.enumeration import enumerate_law
-from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
+from draftproof.simulator.laws.guarded import guarded_law
+from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.laws.metrics import Metrics, as_fields
 from draftproof.simulator.laws.structured import (
     MarkovRows,
     RowSource,
@@ -26,8 +27,10 @@ from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.rows import common_state
 from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.ties import rounding_decides
@@ -91,7 +94,7 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         """The verdict and its numbers, exact ones as `Fraction`."""
         about = {"verifier": self.verifier, "scheme": str(self.scheme), "arithmetic": self.arithmetic}
-        violation = self.violation.to_dict() if self.violation is not None else None
+        violation = as_fields(self.violation) if self.violation is not None else None
         numbers = {**self.metrics.to_dict(), "violation": violation}
         answer = {"engine": self.engine, "lossless": self.lossless, "assumed": self.assumed}
         return {**about, **answer, "rounding_decides": self.rounding_decides, **numbers}
@@ -154,7 +157,7 @@ def block_law(
     chosen = choose_engine(verifier, scheme, engine, draft)
     instance = Instance.of(target, draft, scheme.depth, arithmetic_named(arithmetic))
     if chosen == "enumerate":
-        return enumerate_law(verifier, instance.target, instance.draft, scheme, progress)
+        return guarded_law(verifier, instance.target, instance.draft, scheme, progress)
     return structured_law(verifier, TableRows.of(instance.target, instance.draft), scheme, progress)
 
 
@@ -219,8 +222,8 @@ class Evaluator:
                     f"{self.verifier.card.name} on {scheme} is enumerated, which takes the backend numpy"
                 )
             instance = Instance.of(target, draft, scheme.depth, numbers)
-            law = enumerate_law(self.verifier, instance.target, instance.draft, scheme, progress)
-            return self._verdict(scheme, engine, law.metrics(instance.target))
+            law = guarded_law(self.verifier, instance.target, instance.draft, scheme, progress)
+            return self._verdict(scheme, engine, Metrics.of(law, instance.target))
         work = structured_work(self.verifier, target, draft, scheme, numbers, self.memory)
         if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess) and work.mode != LAW:
             pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
@@ -232,7 +235,7 @@ class Evaluator:
             rows = TableRows.of(instance.target, instance.draft, self.device)
             if work.mode == LAW:
                 law = structured_law(self.verifier, rows, scheme, progress)
-                return self._verdict(scheme, work.engine, law.metrics(instance.target))
+                return self._verdict(scheme, work.engine, Metrics.of(law, instance.target))
         return self._verdict(scheme, work.engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
 
     def steady_state(self, target: TokenProcess, draft: TokenProcess, scheme: Delayed) -> SteadyState:
@@ -279,10 +282,10 @@ def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: Toke
         return
     instance = Instance.of(target, draft, scheme.depth, FLOAT64)
     try:
-        law = enumerate_law(verifier, instance.target, instance.draft, scheme)
+        law = guarded_law(verifier, instance.target, instance.draft, scheme)
     except (DraftproofError, ArithmeticError):
         return
-    found = Check(verifier.card.name, scheme, FLOAT64.name, "enumerate", law.metrics(instance.target))
+    found = Check(verifier.card.name, scheme, FLOAT64.name, "enumerate", Metrics.of(law, instance.target))
     if not found.lossless:
         raise InvalidVerifier(
             f"it is lossless in rationals, and on the same numbers in float64 its balance is off by "

@@ -18,7 +18,8 @@ from draftproof.simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import Card, DraftScheme, Progress, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import Card, DraftScheme, Verifier
 from draftproof.simulator.verdicts.cases import (
     CASES,
     DENOMINATOR,

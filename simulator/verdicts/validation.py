@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import Parameter, signature
+from types import NoneType
 from typing import Any
 
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.user_scheme import CONTRACT
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Card
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.simulator.protocol import Card, Draws, Source
+
+#: Fields of a card whose kind is checked, and the kind in words.
+_KINDS: tuple[tuple[str, Any, str], ...] = (
+    *((key, str, "text") for key in ("name", "title", "departs")),
+    *((key, bool, "True or False") for key in ("control", "reads_draft", "single_path", "exchangeable")),
+    *((key, tuple, "a tuple of names") for key in ("dominates",)),
+    ("needs", (Draws, NoneType), "Draws or None"),
+    ("source", (Source, NoneType), "a Source or None"),
+    ("max_vocab", (int, NoneType), "a whole number or None"),
+    ("parameters", Mapping, "a mapping of names to words"),
+)
+
+
+def check_card(card: Card) -> None:
+    """Raise `InvalidInput` for a field of another kind."""
+    for key, kind, words in _KINDS:
+        value = getattr(card, key)
+        if not isinstance(value, kind):
+            raise InvalidInput(f"the card has {key} = {cut(repr(value))}; it must be {words}")
+    for key in ("name", "title"):
+        if not getattr(card, key).isprintable():
+            raise InvalidInput(f"the card has {key} = {cut(getattr(card, key))}; write it on one line, without escapes")
+    if not all(isinstance(name, str) for name in card.dominates):
+        raise InvalidInput(f"the card has dominates = {cut(card.dominates)}; it must hold names")
 
 
 def check_verifier(verifier: Any) -> None:
@@ -33,6 +59,7 @@ def check_verifier(verifier: Any) -> None:
         raise InvalidInput(f"{label} is no verifier: it needs a `card` and `verify(root, coin)`; missing: {missing}")
     if not isinstance(verifier.card, Card):
         raise InvalidInput(f"{label}: its card is {verifier.card!r}; write card = Card(name=.., title=.., source=None)")
+    check_card(verifier.card)
 
 
 def check_scheme(scheme: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.laws.metrics import as_fields
 from draftproof.simulator.shown import fields_html
 from draftproof.simulator.verdicts.lossless import Check
 
@@ -36,7 +37,7 @@ class Witness:
 
     def to_dict(self) -> dict[str, Any]:
         """The place and the instance as its file has it."""
-        fields = {"verifier": self.verifier, "shrunk": self.shrunk, **self.violation.to_dict()}
+        fields = {"verifier": self.verifier, "shrunk": self.shrunk, **as_fields(self.violation)}
         return {**fields, "scheme": str(self.instance.scheme), "instance": self.instance.as_dict()}
 
     def __repr__(self) -> str:
@@ -44,5 +45,5 @@ class Witness:
         return f"Witness({self.verifier} on {size}: {self.violation})"
 
     def _repr_html_(self) -> str:
-        place = {**self.violation.to_dict(), "scheme": self.instance.scheme}
+        place = {**as_fields(self.violation), "scheme": self.instance.scheme}
         return fields_html(f"{self.verifier} is not lossless", place) + self.instance._repr_html_()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -19,6 +18,7 @@ from draftproof.simulator.laws.structured import (
     structured_law,
     structured_metrics,
 )
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 from tests.benchmarks.conftest import seconds_of
 

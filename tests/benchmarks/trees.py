@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import SCHEMES, Delayed, lossless_for
 from draftproof.simulator.drafts.trees import DraftTree, TreeNode
 from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import STANDALONE
 
 #: `spechub` takes pairs of drafts that are made for it, and its cost is that of `naive`.

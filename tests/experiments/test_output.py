@@ -20,6 +20,7 @@ from draftproof.experiments.shared.progress import PlainConsole, bar, remark
 from draftproof.simulator import Card
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, cut, printable
+from draftproof.simulator.verdicts.validation import check_card
 
 #: Clears a screen, changes the title, turns text around, is a control sequence in one character.
 EVIL = "a\x1b[2J\x1b]0;x\x07\u202eb\x9b31mc"
@@ -152,7 +153,7 @@ def test_a_table_of_a_comparison_shows_a_name_as_it_is():
 def test_a_card_is_one_line_without_escapes(field, value):
     fields = {"name": "mine", "title": "Mine", "source": None, field: value}
     with pytest.raises(InvalidInput, match=f"the card has {field} = "):
-        Card(**fields)
+        check_card(Card(**fields))
 
 
 OWN = """

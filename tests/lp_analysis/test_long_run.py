@@ -10,7 +10,8 @@ from draftproof.lp_analysis import check_long_run, dumps, long_run, long_run_cer
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
+from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.lossless import Evaluator, block_law
 from draftproof.verifiers import make
 from tests.lp_analysis.long_run_program import direct_long_run

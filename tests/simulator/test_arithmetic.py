@@ -9,17 +9,9 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.simulator.arithmetic import (
-    ARITHMETICS,
-    FLOAT64,
-    RATIONAL,
-    arithmetic_named,
-    arithmetic_of,
-    as_python,
-    parse_fraction,
-    to_fmpq,
-)
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, as_python, parse_fraction, to_fmpq
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import ARITHMETICS, arithmetic_named
 
 
 @pytest.mark.parametrize(

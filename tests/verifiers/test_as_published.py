@@ -10,7 +10,7 @@ import pytest
 from draftproof.simulator import Instance, outcomes
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import lossless_for
-from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.verdicts.cases import CASES, case_instances
 from draftproof.verifiers import STANDALONE, make
 from tests.verifiers.published import PUBLISHED

@@ -26,7 +26,7 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import SpecHub, Stratified, lossless_for
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.simulator.verdicts.lossless import block_law
 from draftproof.verifiers import REGISTRY, STANDALONE, make

@@ -11,7 +11,7 @@ from flint import fmpq
 from draftproof import block_law
 from draftproof.simulator import CallableProcess, Delayed, DraftTree, Instance
 from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.tables import context_index
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make

@@ -143,7 +143,7 @@ def test_lossless_and_structured_alike_whatever_the_program_returns():
                 for engine in ("enumerate", "structured")
             ]
             assert all((a == b).all() for a, b in zip(found[0].correction, found[1].correction, strict=True))
-            assert found[0].metrics(instance.target).max_deviation == 0
+            assert found[0].max_deviation(instance.target) == 0
     assert known
 
 

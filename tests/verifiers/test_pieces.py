@@ -19,8 +19,8 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, Topology
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.processes import MarkovProcess
-from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.structures import branch_of, declared
 from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
 from draftproof.verifiers import STANDALONE, make

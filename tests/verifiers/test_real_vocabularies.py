@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from draftproof.simulator import vectors
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 from tests.benchmarks.trees import NAMES, drafted_tree, scheme_for, tensors
 

@@ -14,6 +14,7 @@ from draftproof.lp_analysis import direct_bound, optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.strings.check import check_rule, path_law, string_law
 from draftproof.simulator.strings.drafting import Spellings, TextRoot, best_on_path, target_tables, with_end
 from draftproof.simulator.strings.pair import StringPair
@@ -171,7 +172,7 @@ def test_with_one_tokenizer_the_rules_are_the_verifiers(number):
     same = {"union": "naive", "tli": "naive", "slrs": "naive", "slem": "nss", "uag": "nss"}
     for name, verifier in same.items():
         law, _ = string_law(STRING_RULES[name], here)
-        assert law.metrics(target) == law_of[verifier].metrics
+        assert Metrics.of(law, target) == law_of[verifier].metrics
     path = path_law(STRING_RULES["slrs"].candidates(here), here.vocab_size)
     assert as_python(best_on_path(path, here)) == law_of["block"].block_efficiency
     bounds = spelled_optimum(here)

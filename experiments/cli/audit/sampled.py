@@ -25,12 +25,12 @@ from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, n
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.tables import context_at
 
 #: Calls on one instance between two looks at the test.

@@ -20,7 +20,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, counted, remark
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.law import moments
+from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
 

@@ -12,10 +12,10 @@ from draftproof.experiments.grid.rows import largest, mixture
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, RowsWorld, World, samplings_of
 from draftproof.experiments.shared.progress import bar, named_errors, quiet, remark
-from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import DraftproofError, Fails, NoFunction, TooLarge, cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.tables import check_table_size, table_entries
 from draftproof.simulator.verdicts.lossless import Check, check, choose_engine

@@ -16,8 +16,8 @@ from draftproof.experiments.cli.compare.work import FAILURE
 from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.result import Column, Table
-from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import DraftScheme
 
 _NUMBERS = {

@@ -15,9 +15,9 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, cho
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
-from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge, UnsupportedTree
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import Card, DraftScheme
 from draftproof.simulator.tables import context_count
 from draftproof.simulator.verdicts.costs import Pair

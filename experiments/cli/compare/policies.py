@@ -19,9 +19,9 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from
 from draftproof.experiments.inputs.worlds import TextWorld, World
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import named_errors, remark
-from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.policies.policy import Action, known_at
 from draftproof.simulator.protocol import DraftScheme
 

@@ -18,10 +18,11 @@ from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import counted, duration, named_errors
-from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
 

@@ -10,7 +10,8 @@ from draftproof.experiments.models.expect.truncated import REST, Truncated, trun
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Context, Progress
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import Context
 
 #: The most numbers in truncated tables; it decides how many tokens are kept.
 TRUNCATED_ENTRIES = 60_000

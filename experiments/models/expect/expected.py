@@ -28,14 +28,16 @@ from draftproof.experiments.models.expect.sums import reaches, summable
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.runtime import limited
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed, Sequoia
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.metrics import moments
+from draftproof.simulator.laws.trials import estimate_size
 from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.structures import branch_of
 from draftproof.simulator.tables import table_entries
 from draftproof.simulator.verdicts.lossless import block_law, choose_engine
@@ -100,7 +102,8 @@ class Expected:
     @classmethod
     def of_laws(cls, laws: Sequence[BlockLaw]) -> Expected:
         means = np.array([[float(law.block_efficiency)] for law in laws])
-        variances = np.array([max(float(law.variance), 0.0) for law in laws])  # rounding may leave less than 0
+        variances = np.array([float(moments(law.depth_distribution)[1]) for law in laws])
+        variances = np.maximum(variances, 0.0)  # rounding may leave less than 0
         depths = np.array([[float(mass) for mass in law.depth_distribution] for law in laws])
         return cls(means, variances, laws[0].depth, depths, tuple(laws))
 
@@ -197,13 +200,13 @@ def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
             f"{verifier.card.name} on {scheme} at V = {target.vocab_size} means {size.runs:,.0f} runs for one root, "
             f"more than {MOST_RUNS:,}; use a smaller tree or vocabulary, or offer a structured engine (branch)"
         )
-    return enumerate_law(verifier, target, draft, scheme)
+    return guarded_law(verifier, target, draft, scheme)
 
 
 def max_deviation(prediction: Expected, cases: Sequence[Case]) -> list[float]:
     """The largest deviation of the exact law after each context from the target's distribution, in float64."""
     targets = [Instance.of(case.target, case.draft, prediction.depth, FLOAT64).target for case in cases]
-    return [float(law.metrics(rows).max_deviation) for law, rows in zip(prediction.laws, targets, strict=True)]
+    return [float(law.max_deviation(rows)) for law, rows in zip(prediction.laws, targets, strict=True)]
 
 
 def sampled(

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.laws.estimator import closed_form, has_own_laws
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.structures import Branch, Layered, LeafToRoot, OnePath, branch_of, offered
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._paths import child_weight

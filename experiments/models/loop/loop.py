@@ -34,9 +34,11 @@ from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.changes import Watch
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.laws.enumeration import assert_verdict, guarded
+from draftproof.simulator.laws.enumeration import assert_verdict
+from draftproof.simulator.laws.guarded import guarded
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 from draftproof.simulator.verdicts.validation import check_scheme
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from draftproof.experiments.models.loop.choosing import TokenOutput
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.masks import Masks, dead_end
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, Vector
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 VECTORS = ("numpy", "torch")
 

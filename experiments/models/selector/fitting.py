@@ -17,7 +17,7 @@ import torch
 
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.rivals import Labelled, best_static, gain_over
-from draftproof.simulator.protocol import Progress
+from draftproof.simulator.progress import Progress
 
 #: Epochs, roots of a batch, and the number of epochs between two evaluations.
 EPOCHS, BATCH, JUDGED = 80, 64, 5

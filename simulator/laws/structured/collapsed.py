@@ -19,7 +19,8 @@ import numpy as np
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.laws.law import Metrics, Violation
+from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
 from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.rows import MarkovRows

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sized
 from typing import Any
 
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier, short_repr
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.raised import short_repr, user_lines
+from draftproof.simulator.raised import user_lines
 from draftproof.simulator.structures import OnePath, Structure, declared, offered, with_functions
 
 

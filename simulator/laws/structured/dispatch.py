@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.laws.law import BlockLaw, Metrics
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.structured.arrays import keep_freed_memory
 from draftproof.simulator.laws.structured.continued import continued_law
 from draftproof.simulator.laws.structured.declared import structure_of
@@ -14,7 +15,8 @@ from draftproof.simulator.laws.structured.paths import path_law
 from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
 from draftproof.simulator.laws.structured.top_down import top_down
-from draftproof.simulator.protocol import DraftScheme, Progress, Verifier
+from draftproof.simulator.progress import Progress
+from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.structures import Continued, Layered, LeafToRoot, OnePath
 
 

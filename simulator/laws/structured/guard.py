@@ -12,7 +12,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.processes import tabulate
-from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.structured.dispatch import structured_law
 from draftproof.simulator.laws.structured.rows import TableRows
 from draftproof.simulator.laws.structured.size import deepest
@@ -35,7 +35,7 @@ def assert_structure_agrees(
     """
     for p, q, shape in _cases(target, draft, scheme, arithmetic):
         pairs = zip(
-            enumerate_law(verifier, p, q, shape).correction,
+            guarded_law(verifier, p, q, shape).correction,
             structured_law(verifier, TableRows.of(p, q), shape).correction,
             strict=True,
         )

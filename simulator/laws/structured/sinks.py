@@ -10,10 +10,11 @@ from math import prod
 from typing import Any, Protocol
 
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
+from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.structured.arrays import as_numpy, scatter_add, whole_numbers, zeros
 from draftproof.simulator.laws.structured.rows import RowSource
-from draftproof.simulator.protocol import Progress
+from draftproof.simulator.progress import Progress
 from draftproof.simulator.tables import context_at
 from draftproof.simulator.vectors import token_by_token
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import real
+from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
 from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product, Terms
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import real
+from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.numbers.exact import exp
 from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product
 from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable

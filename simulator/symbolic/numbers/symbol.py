@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import real
+from draftproof.simulator.numbers import real
 from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
 from draftproof.simulator.symbolic.where import (

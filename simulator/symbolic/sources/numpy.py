@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import real
+from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from draftproof.simulator.arithmetic import real
 from draftproof.simulator.generators import SHARED
+from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds

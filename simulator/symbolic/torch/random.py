@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
+from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, refused_in_calls
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from draftproof.simulator.drafts.branching import WithoutReplacement
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
-from draftproof.simulator.laws.enumeration import guarded
+from draftproof.simulator.laws.guarded import guarded
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 from draftproof.simulator.theorems.algebra.polynomials import Polynomial

@@ -10,7 +10,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
 from draftproof.simulator.theorems.proof.numbers import Number, Run

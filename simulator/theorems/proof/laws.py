@@ -11,7 +11,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._parts import Part as RowPart
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import AttachedTree, Coin, Context, Verifier
 from draftproof.simulator.tables import context_index

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import fmpq, fmpz
 
-from draftproof.simulator.arithmetic import comparable
 from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.numbers import comparable
 from draftproof.simulator.origins import HOME, is_trusted
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
 from draftproof.simulator.theorems.algebra.ratios import Ratio

@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import enumerate_law, verdicts
+from draftproof.simulator.laws.guarded import guarded_law, verdicts
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Context, Verifier
 from draftproof.simulator.theorems.algebra.oracle import Oracle
@@ -233,7 +233,7 @@ def law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
     """The law at a point by enumeration in rationals."""
     instance = shape.instance(point)
     values = point[len(point) - len(shape.parameters) :]
-    return enumerate_law(subject.at(values), instance.target, instance.draft, shape.scheme)
+    return guarded_law(subject.at(values), instance.target, instance.draft, shape.scheme)
 
 
 def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:

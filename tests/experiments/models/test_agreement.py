@@ -18,6 +18,7 @@ from draftproof.experiments.models.validate.agreement import (
 from draftproof.experiments.models.validate.cells import Effort
 from draftproof.simulator import BlockLaw, Delayed, TableProcess
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.tables import context_at
 from draftproof.verifiers import make
 
@@ -123,7 +124,7 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
 
 def test_the_error_of_a_mean_over_roots_is_that_within_roots() -> None:
     prediction = predict(make("naive"), [tables(3, 2, 0), tables(3, 2, 1)], Delayed(1, 0, 2))
-    first, second = (float(law.variance) for law in prediction.laws)
+    first, second = (float(moments(law.depth_distribution)[1]) for law in prediction.laws)
     found = compare(prediction, [drawn(law, 50, np.random.default_rng(0)) for law in prediction.laws])
     assert found.standard_error == pytest.approx(np.sqrt((first + second) / 4 / 50))
 

@@ -7,8 +7,8 @@ from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 CONTEXTS = [(0, 1, 2, 3), (3, 1, 0)]
 

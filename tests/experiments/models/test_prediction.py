@@ -29,6 +29,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.estimator import tree_efficiency_by_coins
+from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 
@@ -70,7 +71,9 @@ def test_a_prediction_is_the_mean_of_the_enumerated_laws(name: str) -> None:
     laws = [enumerate_law(make(name), each.target, each.draft, scheme) for each in pairs]
     efficiencies = [float(law.block_efficiency) for law in laws]
     assert found.mean == pytest.approx(sum(efficiencies) / 2, abs=1e-12)  # float sums in another order
-    assert found.variance == pytest.approx(sum(float(law.variance) for law in laws) / 2, abs=1e-12)
+    assert found.variance == pytest.approx(
+        sum(float(moments(law.depth_distribution)[1]) for law in laws) / 2, abs=1e-12
+    )
     assert sum(found.depth_distribution) == pytest.approx(1, abs=1e-12)
 
 

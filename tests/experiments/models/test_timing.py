@@ -14,8 +14,8 @@ from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.measure.passes import measure_passes, measured_times
 from draftproof.simulator import Delayed, InvalidInput
-from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 
 

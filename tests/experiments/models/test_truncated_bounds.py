@@ -274,6 +274,6 @@ def test_a_verifier_behind_the_cut_is_lossless_on_the_whole_with_the_efficiency_
 ) -> None:
     each = whole(size, kept, shape, 1)
     law = enumerate_law(Behind(name, each.cut, each.scheme), each.target, each.draft, each.scheme)
-    assert law.metrics(each.target).max_deviation == 0
+    assert law.max_deviation(each.target) == 0
     behind = block_law(make(name), each.cut.target, each.cut.draft, each.scheme)
     assert law.block_efficiency == behind.block_efficiency

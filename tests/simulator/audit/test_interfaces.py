@@ -28,7 +28,7 @@ from draftproof.simulator.audit import (
 )
 from draftproof.simulator.audit.interfaces._call import by_request, paths_of
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.symbolic import NotFollowed
 
 TARGET = CallableProcess(2, lambda context: ["1/4", "3/4"] if len(context) % 2 else ["1/2", "1/2"])
@@ -237,7 +237,7 @@ def test_verifiers_of_the_project_behave_the_same_when_they_are_audited_as_trees
 
     scheme = Delayed(2, 0, 2)
     audit = make_audit(function, "tree", "numpy")
-    wanted = enumerate_law(verifier, INSTANCE.target, INSTANCE.draft, scheme)
+    wanted = guarded_law(verifier, INSTANCE.target, INSTANCE.draft, scheme)
     found = audit.judge(INSTANCE, scheme).law
     for ours, theirs in zip(found.correction, wanted.correction, strict=True):
         assert abs(ours - theirs.astype(float)).max() < 1e-12  # a few dozen roundings of 1e-16

@@ -9,7 +9,8 @@ from flint import fmpq
 import draftproof
 from draftproof.simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python, as_rows
-from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.user_code import Exact, UserCoin
 
 

@@ -10,7 +10,7 @@ from draftproof.simulator import Delayed, InvalidInput, TooLarge, block_law, tab
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise
 from draftproof.simulator.laws.enumeration import enumerate_law
-from draftproof.simulator.laws.law import Metrics
+from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.structured import MarkovRows, TableRows, structured_law
 from draftproof.simulator.laws.structured import steady as steady_module
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
@@ -40,7 +40,7 @@ def pair(size: int, orders: tuple[int, int], seed: int = 0, root: tuple[int, ...
 def full(verifier: Any, target: Any, draft: Any, scheme: Delayed) -> Metrics:
     """The metrics of the whole law, from tables."""
     tables = tabulate(target, scheme.depth, RATIONAL), tabulate(draft, max(scheme.depth - 1, 0), RATIONAL)
-    return structured_law(verifier, TableRows.of(*tables), scheme).metrics(tables[0])
+    return Metrics.of(structured_law(verifier, TableRows.of(*tables), scheme), tables[0])
 
 
 def assert_equal(ours: Metrics, theirs: Metrics) -> None:

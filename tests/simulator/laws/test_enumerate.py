@@ -25,13 +25,9 @@ from draftproof.simulator import (
     check,
 )
 from draftproof.simulator.errors import NoFunction
-from draftproof.simulator.laws.enumeration import (
-    EnumerationSize,
-    assert_function,
-    enumerate_law,
-    estimate_size,
-)
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.trials import EnumerationSize, assert_function, estimate_size
 from draftproof.simulator.verdicts.costs import Costing
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers.naive import Naive
@@ -50,7 +46,7 @@ class Scripted:
 
 
 def law_of(verify: Callable[[DraftNode, Coin], Any], instance: Instance = INSTANCE) -> BlockLaw:
-    return enumerate_law(Scripted(verify), instance.target, instance.draft, SCHEME)
+    return guarded_law(Scripted(verify), instance.target, instance.draft, SCHEME)
 
 
 def test_law_of_a_verifier_that_stops_at_the_root_is_its_choice() -> None:
@@ -79,7 +75,7 @@ def test_law_of_a_verifier_that_looks_at_both_drafts_is_that_of_their_maximum() 
 
 def test_progress_is_told_of_every_tree() -> None:
     steps: list[int] = []
-    enumerate_law(verifiers.make("naive"), INSTANCE.target, INSTANCE.draft, SCHEME, steps.append)
+    guarded_law(verifiers.make("naive"), INSTANCE.target, INSTANCE.draft, SCHEME, steps.append)
     assert steps == [1] * SCHEME.count(INSTANCE.draft)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from draftproof.simulator import BlockLaw, TableProcess, Violation
 from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.tables import context_index
 
 F = Fraction
@@ -34,9 +35,9 @@ def test_accepted_reach_and_depths_are_those_computed_by_hand() -> None:
 
 def test_block_efficiency_and_variance_are_those_computed_by_hand() -> None:
     assert GOOD.block_efficiency == F(7, 4)
-    assert GOOD.variance == F(3, 16)
+    assert moments(GOOD.depth_distribution)[1] == F(3, 16)
     assert BAD.block_efficiency == F(15, 8)
-    assert BAD.variance == F(7, 64)
+    assert moments(BAD.depth_distribution)[1] == F(7, 64)
 
 
 def test_balance_and_distances_are_those_computed_by_hand() -> None:
@@ -56,7 +57,7 @@ def test_violation_is_the_largest_and_among_equals_the_first() -> None:
 
 def test_law_of_depth_zero_is_one_correction() -> None:
     law = BlockLaw([RATIONAL.vector([["1/3", "2/3"]])], RATIONAL)
-    assert (law.block_efficiency, law.variance, law.depth_distribution) == (1, 0, [1])
+    assert (law.block_efficiency, moments(law.depth_distribution)[1], law.depth_distribution) == (1, 0, [1])
     assert law.total_variation(TARGET) == law.max_deviation(TARGET) == F(1, 6)
 
 
@@ -137,4 +138,6 @@ def test_efficiency_and_variance_agree_with_the_depth_distribution(problem: tupl
     assert law.block_efficiency == mean + 1
     # Counted another way: every reached context below the root is one accepted token.
     assert mean == sum((value for table in exact(law.reach)[1:] for value in table), Fraction(0))
-    assert law.variance == sum((depth - mean) ** 2 * mass for depth, mass in enumerate(law.depth_distribution))
+    assert moments(law.depth_distribution)[1] == sum(
+        (depth - mean) ** 2 * mass for depth, mass in enumerate(law.depth_distribution)
+    )

@@ -11,7 +11,7 @@ import pytest
 from draftproof.simulator import FAMILIES, Delayed, InvalidVerifier
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts.delayed import SHAPES
-from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.structured import TableRows, assert_structure_agrees, structure_of, structured_law
 from draftproof.simulator.laws.structured.top_down import child_law_by_branch
 from draftproof.simulator.structures import TopDown, declared
@@ -50,7 +50,7 @@ def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], A
         scheme = Delayed(*shape[1:])
         for instance in (*conformance_instances(shape, 2), *corner_instances(shape)):
             ours = structured_law(user, TableRows.of(instance.target, instance.draft), scheme)
-            theirs = enumerate_law(user, instance.target, instance.draft, scheme)
+            theirs = guarded_law(user, instance.target, instance.draft, scheme)
             assert [masses.tolist() for masses in ours.correction] == [masses.tolist() for masses in theirs.correction]
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.raised import short_repr
+from draftproof.simulator.errors import InvalidVerifier, short_repr
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.result import plain_values
 
