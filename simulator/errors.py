@@ -20,10 +20,6 @@ class InvalidInput(DraftproofError, ValueError):
     """A process, instance, scheme or parameter that breaks its contract."""
 
 
-class UnknownName(InvalidInput, KeyError):
-    """A name that nothing has."""
-
-
 class UnsupportedTree(DraftproofError, ValueError):
     """A verifier met a draft tree on which its algorithm is not defined."""
 

@@ -13,7 +13,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from draftproof.simulator.errors import InvalidInput, UnknownName
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Verifier
 from draftproof.verifiers import _closed_forms as _closed_forms
 from draftproof.verifiers.block import Block
@@ -115,6 +115,10 @@ _ZOO: tuple[Any, ...] = (
     Budgeted,
     BudgetedTree,
 )
+
+
+class UnknownName(InvalidInput, KeyError):
+    """A name that nothing has."""
 
 
 class _Entries(dict[str, Any]):

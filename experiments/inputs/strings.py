@@ -15,7 +15,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier, 
 from draftproof.experiments.inputs.worlds import AS_THEY_ARE
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.arithmetic import Arithmetic
-from draftproof.simulator.errors import InvalidInput, TooLarge, UnknownName
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.numbers import exact_fraction
@@ -24,7 +24,7 @@ from draftproof.simulator.strings.check import StringCheck, StringRule, check_ru
 from draftproof.simulator.strings.drafting import TextRoot, with_end
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.lossless import block_law
-from draftproof.verifiers import REGISTRY
+from draftproof.verifiers import REGISTRY, UnknownName
 from draftproof.verifiers.strings import STRING_RULES
 
 #: The rule that proposes the whole text as the target cuts it.
