@@ -35,6 +35,11 @@ class Drawn:
         return cls(law[token], lambda: law)
 
 
+def conditional(part: Any, whole: Any) -> Any:
+    """`part / whole`, and nothing where nothing is drawn: at drafts that are impossible under a told q."""
+    return part / whole if whole > 0 else part
+
+
 def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -> Verdict:
     """Block verification of a path, root first, whose `L` tokens were drawn from `laws`."""
     return block_verify(path, [law.mass for law in laws], lambda depth: laws[depth].row(), coin)

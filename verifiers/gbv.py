@@ -21,7 +21,14 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import ascending_ratio, mass_before, mass_below, ranked_ratio
-from draftproof.verifiers._paths import Drawn, at_rejection, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers._paths import (
+    Drawn,
+    at_rejection,
+    child_weights,
+    conditional,
+    count_iid_branches,
+    verify_drawn,
+)
 
 
 @dataclass(frozen=True)
@@ -127,12 +134,13 @@ def _selected(state: State, p: Vector, q: Vector, paths: int) -> Vector:
 def greedy_laws(path: Sequence[DraftNode], paths: int) -> list[Drawn]:
     """`r(c, y)/r(c)` along a path."""
     return [
-        Drawn(drawn.mass / total, partial(_conditional, drawn, total)) for total, drawn in greedy_masses(path, paths)
+        Drawn(conditional(drawn.mass, total), partial(_conditional, drawn, total))
+        for total, drawn in greedy_masses(path, paths)
     ]
 
 
 def _conditional(drawn: Drawn, total: Any) -> Vector:
-    return drawn.row() / total
+    return conditional(drawn.row(), total)
 
 
 def _power_gap(below: Any, mass: Any, paths: int) -> Any:

@@ -48,11 +48,15 @@ class Hierarchical:
 
 
 def prefix_ratios(path: list[DraftNode]) -> list[Any]:
-    """`r_0 = 1, .., r_L`: target over draft mass of every prefix of a path."""
+    """`r_0 = 1, .., r_L`: target over draft mass of every prefix of a path.
+
+    A prefix of infinite ratio, which a told q alone has, gets the largest so far, so that it is capped to 1.
+    """
     ratios: list[Any] = [1]
     for node, child in pairwise(path):
         token = child.context[-1]
-        ratios.append(ratios[-1] * node.target[token] / node.draft[token])
+        mass, drafted = ratios[-1] * node.target[token], node.draft[token]
+        ratios.append(mass / drafted if drafted > 0 else max(ratios) if mass > 0 else mass)
     return ratios
 
 

@@ -33,7 +33,7 @@ from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._tournament import class_rounds, tournament
 from draftproof.verifiers.khisti import in_classes, law_of, winner_of
-from draftproof.verifiers.optimal_transport import can_list_sets, one_step, transport
+from draftproof.verifiers.optimal_transport import can_list_sets, one_step, sent_from, transport
 
 
 class Returned(NamedTuple):
@@ -188,7 +188,7 @@ def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...])
     for sent in flow.values():
         for token, mass in sent.items():
             mean[token] = mean[token] + mass
-    return Returned({token: mass / masses[drafts] for token, mass in flow[drafts].items()}, mean.__getitem__)
+    return Returned({token: mass / masses[drafts] for token, mass in sent_from(flow, drafts).items()}, mean.__getitem__)
 
 
 def _by_classes(rule: OneDraft, target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:

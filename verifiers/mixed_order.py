@@ -21,7 +21,14 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers._paths import Drawn, at_rejection, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers._paths import (
+    Drawn,
+    at_rejection,
+    child_weights,
+    conditional,
+    count_iid_branches,
+    verify_drawn,
+)
 from draftproof.verifiers.gbv import greedy_masses, greedy_path, greedy_root, greedy_step
 
 
@@ -54,7 +61,7 @@ class MixedOrder:
         for node, child, (total, drawn) in zip(path, path[1:], greedy_masses(path, paths), strict=False):
             whole = greedy * total + first * first_mass
             child_mass = first_mass * node.draft[child.context[-1]]
-            mass = (greedy * drawn.mass + first * child_mass) / whole
+            mass = conditional(greedy * drawn.mass + first * child_mass, whole)
             laws.append(Drawn(mass, partial(_mixed, greedy, drawn, first * first_mass, node.draft, whole)))
             first_mass = child_mass
         return verify_drawn(path, laws, coin)
@@ -68,8 +75,7 @@ def _mixed(greedy: int, drawn: Drawn, first_mass: Any, draft: Vector, whole: Any
     """Step 2 for all tokens after a prefix."""
     law = greedy * drawn.row()
     law += first_mass * draft
-    law /= whole
-    return law
+    return conditional(law, whole)
 
 
 def _select_root(like: Vector) -> tuple[Any, ...]:

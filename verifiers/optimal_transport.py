@@ -20,13 +20,14 @@ counts: how many drafts have each of `n` laws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import comb, prod
 from operator import or_
 from typing import Any, ClassVar
 
+from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.residual import residual
 from draftproof.simulator.structures import TopDown
@@ -88,7 +89,7 @@ def _next_token(p: Vector, node: DraftNode, drafted: tuple[int, ...], coin: Coin
         return one_step(p, laws[0], len(drafted)).next_token(p, laws[0], drafted, coin)
     masses, flow, rest = transport(p, joined(laws), counts)
     drafts = tuple(sorted(set(drafted)))
-    sent = flow[drafts]
+    sent = sent_from(flow, drafts)
     missing = masses[drafts] - sum(sent.values())
     rejected = missing if missing > 0 and max(rest) > 0 else 0  # rounding may leave one side of nothing
     choice = coin.choose([*sent.values(), rejected])
@@ -139,7 +140,7 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     masses, flow, rest = transport(p, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))
     law = p * 0
-    for token, sent in flow[drafts].items():
+    for token, sent in sent_from(flow, drafts).items():
         law = law + sent / masses[drafts] * one_hot(p, token)
     spare = sum(rest)
     missing = 1 - law.sum()
@@ -190,6 +191,16 @@ def transport(
         while left[drafts] > 0 and (path := _augmenting(drafts, flow, rest)) is not None:
             _push(path, flow, left, rest)
     return masses, flow, rest
+
+
+def sent_from(flow: Mapping[Set, dict[int, Any]], drafts: Set) -> dict[int, Any]:
+    """The flow out of a set of drafts; raises `UnsupportedTree` for drafts that a told q cannot have drawn."""
+    if drafts not in flow:
+        raise UnsupportedTree(
+            f"optimal_transport has no plan for the drafts {drafts}, which have probability 0 under the q that it is "
+            "told; take specinfer or traversal there"
+        )
+    return flow[drafts]
 
 
 def set_masses(laws: Sequence[list[Any]]) -> dict[Set, Any]:

@@ -32,7 +32,14 @@ from draftproof.simulator.residual import capped, is_tensor
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import layers, stacked_layers
 from draftproof.verifiers._classes import number
-from draftproof.verifiers._paths import Drawn, at_rejection, child_weights, count_iid_branches, verify_drawn
+from draftproof.verifiers._paths import (
+    Drawn,
+    at_rejection,
+    child_weights,
+    conditional,
+    count_iid_branches,
+    verify_drawn,
+)
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers._scores import Scores, scored, winning_shares
 from draftproof.verifiers._token_orders import DENOMINATOR, Mixture, node_mixtures, rounded
@@ -84,7 +91,7 @@ class PathTransport:
             go = _scored_choice if _is_long(node.draft, state) else partial(_ordered_choice, self.solver)
             token, law, shares = go(node, state, coin)
             weight = capped(state[0] * node.target[token], law.mass)
-            state = (weight, *(share / law.mass for share in shares))
+            state = (weight, *(conditional(share, law.mass) for share in shares))
             laws.append(law)
             path.append(node.child(token))
         return verify_drawn(path, laws, coin)

@@ -48,7 +48,10 @@ class TreeMonteCarlo:
             masses = [earlier * scale for earlier in masses]
             masses.append(positive_part(weight * p - q) * scale)
         leaf, whole = path[-1]
-        depth = coin.choose([*(mass.sum() for mass in masses), whole])
+        shares = [*(mass.sum() for mass in masses), whole]
+        if not any(share > 0 for share in shares):  # of a draft that neither p nor a told q has
+            return Verdict(root.context, coin.choose(root.target))
+        depth = coin.choose(shares)
         if depth == len(masses):
             return Verdict(leaf.context, coin.choose(leaf.target))
         return Verdict(path[depth][0].context, coin.choose(masses[depth]))

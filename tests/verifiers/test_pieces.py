@@ -138,17 +138,6 @@ def test_drafts_with_a_told_q_of_zero_are_judged_alike_by_formulas_and_by_verify
         for drafts in ([(0,)], [(2,)], [(0,), (1,)], [(2,), (0,)], [(2,), (2,)], [(0, 2), (1, 0)]):
             tree = DraftTree.from_paths((), drafts)
             assert tree_efficiency(verifier, tree.root(p, q)) == tree_efficiency_by_coins(verifier, tree.root(p, q))
-            for (accepted, token), mass in verdicts(verifier, tree, p, q, RATIONAL).items():
-                assert not mass or all(p.row(())[each] for each in (*accepted, token))
-
-
-@pytest.mark.parametrize("name", ["naive", "block", "specinfer", "naive_tree", "spectr", "khisti", "traversal"])
-def test_a_draft_with_a_told_q_of_zero_is_accepted_where_p_is_above_zero(name: str) -> None:
-    p = MarkovProcess(RATIONAL.vector([["1/4", "0", "3/4"]] * 3), (0,), "p")
-    q = MarkovProcess(RATIONAL.vector([["0", "0", "1"]] * 3), (0,), "q")
-    for token, depth in ((0, 1), (1, 0)):
-        found = verdicts(make(name), DraftTree.from_paths((), [(token,)]), p, q, RATIONAL)
-        assert {len(accepted) for (accepted, _), mass in found.items() if mass} == {depth}
 
 
 @pytest.mark.one_in(2)

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.verifiers._paths import conditional
 from draftproof.verifiers.gls import branch
 
 
@@ -47,6 +48,6 @@ class ReusedNoise:
 
 def known_to_win(p: Vector, q: Vector, token: int) -> Vector:
     """The row `m` for which `token` has the smallest `S / m` just where it has the smallest `S / p` and `S / q`."""
-    one, other = p / p[token], q / q[token]
+    one, other = p / p[token], conditional(q, q[token])
     larger = np.maximum(one, other) if isinstance(one, np.ndarray) else one.maximum(other)
     return larger / larger.sum()

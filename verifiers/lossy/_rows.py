@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
-from draftproof.simulator.residual import is_tensor
+from draftproof.simulator.residual import capped, is_tensor
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import one_draft_law, sums
 
@@ -33,7 +33,8 @@ class ByRows(ABC):
         while node.children:
             token = node.children[0]
             accepted, correction = self._rule(node.target, node.draft)
-            if not coin.flip(accepted[token] / node.draft[token]):
+            p, q = node.target[token], node.draft[token]
+            if not coin.flip(accepted[token] / q if q > 0 else capped(p, q)):
                 return Verdict(node.context, coin.choose(correction))
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))

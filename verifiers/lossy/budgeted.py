@@ -52,10 +52,11 @@ class Spent:
 
     def child(self, here: Entered, p: Vector, q: Vector, token: int) -> Entered:
         """Step 4."""
-        mass = q[token]
-        if not mass > 0:  # drafted only where the verifier is told another q
-            mass = mass + 1
-        return Entered(self.accepted[token] / mass, (here.owed * p[token] - self.corrections[token]) / mass, self.left)
+        mass, owed = q[token], here.owed * p[token]
+        if not mass > 0:  # drafted only where the verifier is told another q: as `block`
+            reach = mass * 0 + (1 if owed > 0 else 0)
+            return Entered(reach, reach, self.left)
+        return Entered(self.accepted[token] / mass, (owed - self.corrections[token]) / mass, self.left)
 
 
 @dataclass(frozen=True)

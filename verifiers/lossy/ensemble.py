@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.residual import positive_part, residual
+from draftproof.simulator.residual import capped, positive_part, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import normalised, one_draft_law, token_by_token
 from draftproof.verifiers._parameters import hold_fractions
@@ -54,7 +54,7 @@ class Ensemble:
             token = node.children[0]
             p, q = node.target[token], node.draft[token]
             mass = (scale - strict) * q + strict * p
-            if not coin.flip(mass / (scale * q) if p < q else 1):
+            if not coin.flip(mass / (scale * q) if p < q else capped(p, q)):
                 return Verdict(node.context, coin.choose(residual(node.target, node.draft)))
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
