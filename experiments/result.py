@@ -55,6 +55,11 @@ class Column:
         """What stands above it."""
         return self.name.replace("_", " ") if self.title is None else self.title
 
+    def value(self, row: Mapping[str, Any]) -> Any:
+        """What a row has of it; exact numbers may be texts, as in the rows of a store."""
+        value = row.get(self.name)
+        return number_of(value) if self.kind in ("exact", "shares") else value
+
     def fields(self, values: Sequence[Any]) -> list[dict[str, Any]]:
         """The values for programs, of all rows under the same names."""
         if self.kind not in ("exact", "percent") or any(isinstance(value, (list, tuple)) for value in values):
@@ -83,7 +88,7 @@ class Table:
     @classmethod
     def of(cls, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], **about: Any) -> Table:
         """From rows by name of the column; what a row does not have is None."""
-        return cls(columns, [[row.get(column.name) for column in columns] for row in rows], **about)
+        return cls(columns, [[column.value(row) for column in columns] for row in rows], **about)
 
     @classmethod
     def whole(cls, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], **about: Any) -> Table:
@@ -299,6 +304,13 @@ def text_of(kind: Kind, value: Any, digits: int = EXACT_DIGITS) -> str:
         listed = value if isinstance(value, (list, tuple)) else [value]
         return (" .. " if kind == "interval" else " ").join(short(each, digits) for each in listed)
     return printable(f"{value:,}" if kind == "count" else str(value))
+
+
+def number_of(value: Any) -> Any:
+    """A number, or several, of which exact ones may be texts, as in the rows of a store."""
+    if isinstance(value, (list, tuple)):
+        return [number_of(each) for each in value]
+    return Fraction(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

@@ -174,8 +174,9 @@ def is_quick(draft: TokenProcess, scheme: DraftScheme) -> bool:
 
 
 def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
-    """Lower and upper bound, averaged over the roots by weight."""
-    weights = [bound.root.weight for bound in bounds]
+    """Lower and upper bound, averaged over these roots by weight."""
+    whole = sum(Fraction(bound.root.weight) for bound in bounds)
+    weights = [Fraction(bound.root.weight) / whole for bound in bounds]
     lower = mixture(weights, [bound.lower for bound in bounds])
     upper = mixture(weights, [bound.upper for bound in bounds])
     return Fraction(lower), Fraction(upper)

@@ -12,6 +12,7 @@ from typing import Any
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Check
 
 
 def versions() -> dict[str, str]:
@@ -59,6 +60,24 @@ def largest(values: Sequence[Fraction | float | None]) -> Fraction | float | Non
     """The largest value; None if one of them is None, or there is none."""
     known = [value for value in values if value is not None]
     return max(known, default=None) if len(known) == len(values) else None
+
+
+def law_fields(weights: list[Fraction], checks: Sequence[Check]) -> dict[str, Any]:
+    """A law that is known at instances: means by their weights, of sum 1, the largest violations, and what it rests on.
+
+    `depth_distribution_exact` is there where it is exact.
+    """
+    laws = [check.metrics.depth_distribution for check in checks]
+    average = [mixture(weights, list(masses)) for masses in zip(*laws, strict=True)]
+    return {
+        **accepted_length(average),
+        **({"depth_distribution_exact": list(map(str, average))} if isinstance(average[0], Fraction) else {}),
+        "lossless": all(check.lossless for check in checks),
+        "assumed": any(check.assumed for check in checks),
+        "rounding_decides": any(check.rounding_decides for check in checks),
+        **number_fields("max_deviation", max(check.max_deviation for check in checks)),
+        **number_fields("total_variation", largest([check.total_variation for check in checks])),
+    }
 
 
 def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:

@@ -209,12 +209,6 @@ def find_verifier(spec: str) -> NamedVerifier:
     return NamedVerifier(spec, verifiers.make(name, **{key: _value(value) for key, value in parameters.items()}))
 
 
-def family_spec(spec: str) -> tuple[str, dict[str, float]]:
-    """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
-    name, parameters = _split(spec)
-    return name, {key: family_parameter(value, spec) for key, value in parameters.items()}
-
-
 def family_parameter(text: str, where: str) -> float:
     """A number of a family; where: what it belongs to, for errors. Raises `InvalidInput`."""
     try:

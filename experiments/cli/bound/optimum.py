@@ -11,6 +11,7 @@ from draftproof.experiments.grid.bounds import (
     Bound,
     BoundInterrupted,
     Goal,
+    bound_fields,
     bound_root,
     expected_seconds,
 )
@@ -130,20 +131,8 @@ def _solved(programs: Sequence[Programs], goal: Goal, machines: Machines) -> tup
 
 
 def _row(programs: Programs, bounds: Sequence[Bound]) -> dict[str, Any]:
-    weights = programs.weights(len(bounds))
-    lower = mixture(weights, [bound.lower for bound in bounds])
-    upper = mixture(weights, [bound.upper for bound in bounds])
-    return {
-        **programs.place,
-        "lower": lower,
-        "upper": upper,
-        "gap": upper - lower,
-        "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
-        "cut": programs.cut,
-        "seconds": round(sum(bound.seconds for bound in bounds), 3),
-        "source": programs.world.source,
-        "versions": versions(),
-    }
+    about = {"cut": programs.cut, "source": programs.world.source, "versions": versions()}
+    return bound_fields(bounds, programs.scheme) | programs.place | about
 
 
 def _root_row(programs: Programs, bound: Bound, own: str | None, above: str | None) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
 from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, counted, remark
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -93,12 +92,6 @@ def words(status: str, arithmetic: str, proved: str = "") -> str:
     if arithmetic != "rational":
         return "LOSSLESS up to rounding (float64 proves nothing)"
     return f"LOSSLESS ({proved})" if proved else "LOSSLESS"
-
-
-def efficiency(masses: Sequence[Any]) -> dict[str, Any]:
-    """Fields of a row from the probabilities of the accepted depths."""
-    mean, variance = moments(list(masses))
-    return {"block_efficiency": mean, "variance": variance, "depth_distribution": [float(mass) for mass in masses]}
 
 
 def result_of(checks: Iterator[Found], witness_file: str | None) -> Result:

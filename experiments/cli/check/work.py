@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.cli.check.views import Found, efficiency, words
+from draftproof.experiments.cli.check.views import Found, words
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
-from draftproof.experiments.grid.rows import largest, mixture
+from draftproof.experiments.grid.rows import accepted_length, law_fields
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, RowsWorld, World, samplings_of
 from draftproof.experiments.shared.progress import bar, named_errors, quiet, remark
@@ -74,35 +74,27 @@ class Run:
 
     def row(self, worlds: Sequence[World]) -> dict[str, Any]:
         """The fields of its row."""
-        checks, stream = [each for *_, each in self.checks], self.stream
-        about = f" ({stream.planned:,} instances), up to the first failure" if len(checks) < stream.planned else ""
-        decides = any(each.rounding_decides for each in checks)
+        stream, weights = self.stream, [weight for _, weight, _ in self.checks]
+        about = f" ({stream.planned:,} instances), up to the first failure" if len(weights) < stream.planned else ""
+        shares = [weight / sum(weights) for weight in weights]
+        law = law_fields(shares, [each for *_, each in self.checks]) if weights else {}
         return {
+            **law,
             "scheme": str(self.scheme),
             "world": stream.about + about,
-            "instances": len(checks),
+            "instances": len(weights),
             "arithmetic": self.settings.arithmetic,
             "engine": self.engine,
-            "max_deviation": max((each.max_deviation for each in checks), default=None),
-            "total_variation": largest([each.total_variation for each in checks]),
-            **(self._average() if checks else {}),
-            "rounding_decides": _ROUNDED if decides else None,
+            "rounding_decides": _ROUNDED if law.get("rounding_decides") else None,
             "source": [each.source for each in worlds],
         }
-
-    def _average(self) -> dict[str, Any]:
-        """Means over the instances by weight."""
-        total = sum(weight for _, weight, _ in self.checks)
-        shares = [weight / total for _, weight, _ in self.checks]
-        laws = [each.metrics.depth_distribution for *_, each in self.checks]
-        return efficiency([mixture(shares, list(masses)) for masses in zip(*laws, strict=True)])
 
     def roots(self) -> list[dict[str, Any]]:
         """The rows of the instances of one world."""
         if self.stream.stop_at_failure or len(self.checks) < 2:
             return []
         return [
-            {"root": cut(repr(name)), "weight": weight, **efficiency(each.metrics.depth_distribution)}
+            {"root": cut(repr(name)), "weight": weight, **accepted_length(each.metrics.depth_distribution)}
             for name, weight, each in self.checks
         ]
 

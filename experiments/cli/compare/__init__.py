@@ -326,10 +326,4 @@ def _picture(rows: Sequence[Row], title: str) -> bytes:
     from draftproof.experiments.grid.figures import delay_figure
 
     drawn = [row for row in rows if row["kind"] == "law"]
-    return delay_figure(
-        [row["law"] | {"optimum_upper_float": _float(row.get("optimum_upper"))} for row in drawn], title
-    )
-
-
-def _float(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return delay_figure([row["law"] | {"optimum_upper_float": row.get("optimum_upper_float")} for row in drawn], title)

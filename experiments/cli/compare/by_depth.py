@@ -6,7 +6,6 @@ Depth `d` is that of a drafted token: 1 for the first. A branch that begins with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from draftproof.experiments.cli.compare.views import columns_of
 from draftproof.experiments.cli.compare.work import FAILURE
 from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.grid.store import Row
-from draftproof.experiments.result import Column, Table
+from draftproof.experiments.result import Column, Table, number_of
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import DraftScheme
@@ -106,7 +105,8 @@ def _depth_rows(
     below, above = _reached(fewer[trunk]) if fewer else None, _reached(more[trunk])
     for at, distance in enumerate(means):
         pair = (more[at], fewer[at]) if fewer else None
-        gain = None if pair is None else _mean(pair[0]) - _mean(pair[1])
+        means_of_two = [number_of(law["block_efficiency"]) for law in pair or ()]
+        gain = means_of_two[0] - means_of_two[1] if pair else None
         laws = (more[0],) if pair is None else (fewer[trunk], more[trunk], *pair[::-1])
         numbers = {
             "distance": distance,
@@ -131,9 +131,5 @@ def _depth_rows(
 
 def _reached(law: Mapping[str, Any]) -> list[Any]:
     """`P(tau >= d)` for `d = 0..L`."""
-    masses = [Fraction(mass) for mass in law.get("depth_distribution_exact", ())] or law["depth_distribution"]
+    masses = number_of(law.get("depth_distribution_exact", law["depth_distribution"]))
     return [sum(masses[depth:]) for depth in range(len(masses))]
-
-
-def _mean(law: Mapping[str, Any]) -> Any:
-    return Fraction(law["block_efficiency"]) if law["arithmetic"] == "rational" else law["block_efficiency_float"]

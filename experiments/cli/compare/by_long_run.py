@@ -11,7 +11,7 @@ from draftproof.experiments.cli.compare.planning import GOAL, Plan
 from draftproof.experiments.cli.compare.views import MOST_SHOWN, columns_of
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.worlds import RowsWorld, TextWorld
-from draftproof.experiments.result import Column, Table, hidden
+from draftproof.experiments.result import Column, Table, hidden, number_of
 from draftproof.lp_analysis import LongRun
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import DraftScheme
@@ -42,10 +42,10 @@ def table(plan: Plan, rows: Sequence[Row]) -> Table:
     for row in (row for row in rows if row.get("steady_state") is not None):
         found = optimum(row["place"], row["of"]) if row.get("optimum") is not None else None  # where one block's is
         upper = found and found.upper
-        share = row["steady_state"] / upper if upper and row["lossless"] else None
+        share = number_of(row["steady_state"]) / upper if upper and row["lossless"] else None
         lines.append({**row, "optimum": found and found.lower, "optimum_upper": upper, "share": share})
     places = {(row["place"], row["of"]): number for number, row in reversed(list(enumerate(lines)))}
-    lines.sort(key=lambda row: (places[row["place"], row["of"]], -float(row["steady_state"])))
+    lines.sort(key=lambda row: (places[row["place"], row["of"]], -row["steady_state_float"]))
     columns = columns_of(
         rows, Column("steady_state", "exact", "long run"), Column("block_efficiency", "exact", "E[tau+1]")
     )

@@ -17,6 +17,7 @@ from draftproof.experiments.inputs.policies import UserPolicy, is_function, user
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.inputs.worlds import TextWorld, World
+from draftproof.experiments.result import number_of
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import named_errors, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -119,7 +120,7 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
             continue
         shape_rows = [row for row in shapes if row is not None]
         times = [request.times.time(scheme.as_dict()) for scheme in request.schemes]
-        tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in shape_rows]
+        tokens = [[number_of(root["block_efficiency"]) for root in row["roots"]] for row in shape_rows]
         weights = [_weight(root["weight"], tokens) for root in shape_rows[0]["roots"]]
         table = RootTable(weights, tokens, times)
         for spec in request.specs:
@@ -187,10 +188,10 @@ def _row(
 ) -> dict[str, Any]:
     """The mixture of the rows of the chosen shapes, root by root."""
     parts = [shape_rows[action]["roots"][root] for root, action in enumerate(choice)]
-    means = [_number(part["block_efficiency"]) for part in parts]
+    means = [number_of(part["block_efficiency"]) for part in parts]
     weights = table.weights
     mean = sum(w * m for w, m in zip(weights, means, strict=True))
-    squares = [_number(part["variance"]) + m * m for part, m in zip(parts, means, strict=True)]
+    squares = [number_of(part["variance"]) + m * m for part, m in zip(parts, means, strict=True)]
     variance = sum(w * s for w, s in zip(weights, squares, strict=True)) - mean * mean
     deepest = max(len(part["depth_distribution"]) for part in parts)
     masses = [part["depth_distribution"] + [0.0] * (deepest - len(part["depth_distribution"])) for part in parts]
@@ -199,7 +200,7 @@ def _row(
         shape = shape_name(request.schemes[action])
         shares[shape] = shares.get(shape, 0.0) + float(weight)
     rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
-    deviation = max((_number(part["max_deviation"]) for part in parts), key=float)
+    deviation = max((number_of(part["max_deviation"]) for part in parts), key=float)
     groups = getattr(request.problem, "groups", ())  # of prompts
     times = [float(table.times[action]) for action in choice]
     return {
@@ -224,7 +225,7 @@ def _fields(
     """The policy, its actions and its times."""
     one_token_time = request.times.time({"K": 1, "L1": 0, "L2": 0})
     ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * one_token_time)} if request.costs else {}
+    timed = {"time": float(time), "speedup": float(rate * one_token_time)} if request.costs else {}
     return {
         "kind": "policy",
         "policy": spec,
@@ -234,16 +235,11 @@ def _fields(
         "arithmetic": request.arithmetic,
         "used": len(ordered),
         "actions": ordered,
-        **number_fields("tokens_per_time", _number(rate) if request.costs else None),
+        **number_fields("tokens_per_time", rate if request.costs else None),
         **timed,
     }
 
 
-def _number(value: Any) -> Any:
-    """A number of a row: an exact one is text there."""
-    return Fraction(value) if isinstance(value, str) else value
-
-
 def _weight(value: Any, tokens: Sequence[Sequence[Any]]) -> Any:
     """The weight of a root, exact where the block efficiencies are."""
-    return _number(value) if isinstance(tokens[0][0], Fraction) else float(_number(value))
+    return number_of(value) if isinstance(tokens[0][0], Fraction) else float(number_of(value))

@@ -53,12 +53,6 @@ def columns_of(rows: Sequence[Row], *others: Column) -> list[Column]:
     return [*where, Column("shape", title="K, L1, L2" if delayed else "scheme"), Column("verifier"), *others]
 
 
-def number(row: Mapping[str, Any], name: str) -> Any:
-    """A number of a stored row: exact ones are texts there."""
-    value = row.get(name)
-    return Fraction(value) if isinstance(value, str) else value
-
-
 def table_rows(plan: Plan, cells: Sequence[Cell], stored: Mapping[str, Row], costs: TimeModel | None) -> list[Row]:
     """A row for each verifier, world and scheme: by world and scheme, then lossless verifiers by what they bring.
 
@@ -76,28 +70,21 @@ def table_rows(plan: Plan, cells: Sequence[Cell], stored: Mapping[str, Row], cos
             row = found | {"world": place.label, "sampling": place.sampling, "place": cell.place, "law": found}
             row |= {"scheme": str(cell.scheme), "of": cell.scheme}
             if found["kind"] != FAILURE:
-                row |= _numbers(found) | _optimum(found, bounds.get((cell.place, cell.scheme)))
+                row["depth_distribution"] = found.get("depth_distribution_exact", found["depth_distribution"])
+                row |= _optimum(found, bounds.get((cell.place, cell.scheme)))
                 row |= costs.row_fields(found) if costs else {}
             groups.setdefault((cell.place, cell.scheme), []).append(row | {"verdict": _verdict(row)})
     return [row for group in groups.values() for row in sorted(group, key=_rank)]
 
 
-def _numbers(law: Row) -> Row:
-    names = ("block_efficiency", "variance", "steady_state", "max_deviation", "total_variation")
-    exact = law.get("depth_distribution_exact")
-    masses = law["depth_distribution"] if exact is None else [Fraction(mass) for mass in exact]
-    return {**{name: number(law, name) for name in names}, "depth_distribution": masses}
-
-
 def _optimum(law: Row, bound: Row | None) -> Row:
     if bound is None:
         return {}
-    upper = number(bound, "upper")
-    found = {"optimum": number(bound, "lower"), "optimum_upper": upper}
+    found = {"optimum": bound["lower"], "optimum_upper": bound["upper"], "optimum_upper_float": bound["upper_float"]}
     if bound["cut"]:  # the bounds of a cut vocabulary differ by more than the gap of the solver
-        found["at_most"] = upper
+        found["at_most"] = bound["upper"]
     if law["lossless"] and law["arithmetic"] == "rational":
-        found["gap"] = upper - number(law, "block_efficiency")
+        found["gap"] = Fraction(bound["upper"]) - Fraction(law["block_efficiency"])
     elif law["lossless"]:
         gap = bound["upper_float"] - law["block_efficiency_float"]
         found["gap"] = gap if abs(gap) > ROUNDING else 0.0
@@ -107,8 +94,8 @@ def _optimum(law: Row, bound: Row | None) -> Row:
 def _verdict(row: Row) -> str:
     """`proved`, `to rounding`, `rounding decides`, `REFUTED` and how far; `by its structure` where no code was run."""
     if not row["lossless"]:
-        far = row.get("max_deviation")
-        return "REFUTED" if far is None else f"REFUTED {short(float(far), 4)}"
+        far = row.get("max_deviation_float")
+        return "REFUTED" if far is None else f"REFUTED {short(far, 4)}"
     if row["assumed"]:
         return "by its structure"
     if row["rounding_decides"]:
@@ -118,8 +105,7 @@ def _verdict(row: Row) -> str:
 
 def _rank(row: Row) -> tuple[bool, bool, float]:
     """Sorts rows: lossless verifiers by what they bring, then negative controls, then what is refuted."""
-    mean = row.get("block_efficiency")
-    return not row["lossless"], row["control"], 0.0 if mean is None else -round(float(mean), 9)
+    return not row["lossless"], row["control"], -round(row.get("block_efficiency_float", 0.0), 9)
 
 
 def comparison(rows: Sequence[Row]) -> Table:
@@ -134,8 +120,7 @@ def roots(rows: Sequence[Row]) -> Table:
     """The laws after each root context, for programs."""
     columns = columns_of(rows, Column("root"), Column("weight", "exact"), Column("block_efficiency", "exact"))
     columns += [*_LENGTHS, Column("lossless"), Column("max_deviation", "exact"), Column("total_variation", "exact")]
-    names = ("weight", "block_efficiency", "variance", "max_deviation", "total_variation")
-    listed = [{**row, **root, **{name: number(root, name) for name in names}} for row in rows for root in laws_of(row)]
+    listed = [{**row, **root} for row in rows for root in laws_of(row)]
     return Table.of([*columns, Column("instance")], listed, name="roots", shown=False)
 
 
@@ -153,10 +138,7 @@ def by_root(rows: Sequence[Row]) -> Iterator[Table]:
         titles = [f"{root['root']!r} {100 * root['weight_float']:.1f} %" for root in laws_of(here[0])] if here else []
         means = [Column(f"root {at}", "exact", title) for at, title in enumerate(titles)]
         columns = columns_of(here, *means, Column("block_efficiency", "exact", "average"))
-        lines = [
-            row | {f"root {at}": number(root, "block_efficiency") for at, root in enumerate(laws_of(row))}
-            for row in here
-        ]
+        lines = [row | {f"root {at}": root["block_efficiency"] for at, root in enumerate(laws_of(row))} for row in here]
         of, name = (f", {here[0]['world']}", f"by_root_{place}") if len(places) > 1 and here else ("", "by_root")
         yield Table.of(columns, lines, title=f"E[tau+1] by root context{of}", name=name)
 
@@ -171,7 +153,7 @@ def best(rows: Sequence[Row]) -> Table:
     trees = [row for row in known if row["K"] != 1] if not timed else []
 
     def measure(row: Row) -> float:
-        return row["speedup"] if timed else float(row.get("steady_state") or row["block_efficiency"])
+        return float(row["speedup"] if timed else row.get("steady_state_float") or row["block_efficiency_float"])
 
     found: dict[str, Row] = {}
     for row in trees or known:
@@ -220,10 +202,8 @@ def policies(rows: Sequence[Row]) -> Table:
         Column("max_deviation", "exact", shown=False),
         *(Column(name, shown=False) for name in ("actions", "lossless", "arithmetic")),
     ]
-    names = ("block_efficiency", "variance", "max_deviation", "tokens_per_time")
     shown = [
         row
-        | {name: number(row, name) for name in names}
         | {"most": "; ".join(f"{shape}: {share:.0%}" for shape, share in [*row["actions"].items()][:MAX_NAMED_SHAPES])}
         for row in rows
     ]

@@ -11,7 +11,7 @@ from typing import Any
 from draftproof.experiments.cli.compare.planning import GOAL, Cell, Place, Plan
 from draftproof.experiments.grid.bounds import bound_fields, bound_root, bound_roots
 from draftproof.experiments.grid.machines import Machines
-from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
+from draftproof.experiments.grid.rows import accepted_length, law_fields, versions
 from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
@@ -91,11 +91,6 @@ class RowBuilder:
 
 
 def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks: Sequence[Check]) -> dict[str, Any]:
-    weights = [root.weight for root in roots]
-    average = [
-        mixture(weights, [check.metrics.depth_distribution[depth] for check in checks])
-        for depth in range(cell.scheme.depth + 1)
-    ]
     fields = cell.scheme.as_dict()
     return {
         "kind": "law",
@@ -105,14 +100,8 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
         "shape": shape_name(cell.scheme),
         "scheme": fields,
         "nodes": cell.scheme.nodes,
-        **accepted_length(average),
-        **({"depth_distribution_exact": list(map(str, average))} if isinstance(average[0], Fraction) else {}),
+        **law_fields([root.weight for root in roots], checks),
         "control": named.verifier.card.control,
-        "lossless": all(check.lossless for check in checks),
-        "assumed": any(check.assumed for check in checks),
-        "rounding_decides": any(check.rounding_decides for check in checks),
-        **number_fields("max_deviation", max(check.max_deviation for check in checks)),
-        **number_fields("total_variation", largest([check.total_variation for check in checks])),
         "roots": [_root_fields(root, check) for root, check in zip(roots, checks, strict=True)],
         "engine": checks[0].engine,
     }

@@ -243,7 +243,7 @@ def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
 def test_tables_by_something_else_are_refused(draftproof):
     ran = draftproof("compare", "naive", "--by", "depth,roots")
     assert ran.code == 2
-    assert "by depth,roots: give depth, root or depth,root" in ran.err
+    assert "by depth,roots: give depth, root, long-run, or several" in ran.err
 
 
 def test_by_root_shows_every_root(draftproof):
