@@ -224,7 +224,7 @@ class Snapshot:
 
     def _globals(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
         """The globals that a function names, attributes of modules among them; what cannot change is left out."""
-        names, scope, seen = _names(function.__code__), function.__globals__, set()
+        names, scope, seen = names_in(function.__code__), function.__globals__, set()
         self.chance = self.chance or _ASKED in names
         found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
         while found:
@@ -289,7 +289,7 @@ def _held(thing: Any, name: str) -> tuple[Any, Any]:
     if isinstance(thing, FunctionType):
         if name in thing.__code__.co_freevars:
             return (thing.__closure__ or ())[thing.__code__.co_freevars.index(name)], "cell_contents"
-        named = [thing.__globals__.get(part) for part in _names(thing.__code__)]
+        named = [thing.__globals__.get(part) for part in names_in(thing.__code__)]
         scopes = [thing.__globals__, *(vars(part) for part in named if isinstance(part, ModuleType))]
         return next((scope for scope in scopes if name in scope), None), name
     return None, name
@@ -376,10 +376,11 @@ def _bytes_of(tensor: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _names(code: CodeType) -> tuple[str, ...]:
-    """The names in a function, and in those that it defines."""
-    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
-    return tuple(dict.fromkeys((*code.co_names, *(name for names in inner for name in names))))
+def names_in(code: CodeType) -> tuple[str, ...]:
+    """The names in a function, and in those that it defines; also those that are texts there, as for `globals()`."""
+    inner = [names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
+    texts = [part for part in code.co_consts if isinstance(part, str) and part.replace(".", "").isidentifier()]
+    return tuple(dict.fromkeys((*code.co_names, *texts, *(name for names in inner for name in names))))
 
 
 def _is_of_library(thing: Any) -> bool:

@@ -18,6 +18,7 @@ import random
 import sys
 import types
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -88,6 +89,9 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
             arguments, options, replaced = _Unpickler(io.BytesIO(sent)).load()
             for module, name, value in replaced:
                 setattr(importlib.import_module(module), name, value)
+            for home in told:
+                with suppress(Exception):
+                    importlib.import_module(home)  # as the function does
             for home in told.keys() & sys.modules.keys():
                 assert_as_sent(home, names, _Unpickler(io.BytesIO(told[home])).load())
     except DraftproofError as error:

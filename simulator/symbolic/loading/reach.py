@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from draftproof.simulator.changes import names_in
 from draftproof.simulator.counters import Place
 from draftproof.simulator.origins import auditing_packages, in_simulator, is_user_code
 from draftproof.simulator.symbolic import patches
@@ -124,7 +125,7 @@ def read(functions: tuple[Any, ...]) -> tuple[set[str], set[str]]:
     codes = [value for value in values if type(value) is types.CodeType]
     modules = [vars(value).get("__file__") for value in values if issubclass(type(value), types.ModuleType)]
     files = {file for file in (*modules, *(code.co_filename for code in codes)) if isinstance(file, str)}
-    return {name for code in codes for name in (code.co_name, *_names(code))}, files
+    return {name for code in codes for name in (code.co_name, *names_in(code))}, files
 
 
 def _parts(owner: Any) -> list[Any]:
@@ -162,9 +163,11 @@ def _is_audited_value(value: Any, homes: set[str]) -> bool:
 
 
 def _of_function(function: types.FunctionType) -> Iterator[Place]:
-    names = set(_names(function.__code__))
-    for name in names & function.__globals__.keys():
+    for name in set(_names(function.__code__)) & function.__globals__.keys():
         yield Place(f"the global {name}", function.__globals__, name)
+    for name in set(names_in(function.__code__)) & sys.modules.keys() - function.__globals__.keys():
+        if is_user_code(vars(sys.modules[name]).get("__file__")):
+            yield Place(f"the module {name}", sys.modules, name)  # imported within it
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         if _filled(cell):
             yield Place(f"the closure variable {name}", cell, "cell_contents")

@@ -204,6 +204,30 @@ def test_defaults_and_closures_are_compared(change, tmp_path, monkeypatch):
     del sys.modules["defaults_of_a_test"]
 
 
+IMPORTED_WITHIN = """
+def of_statement(tokens, q, p):
+    import set_by_a_test
+    return verify(tokens, q, [[x * set_by_a_test.SCALE for x in row] for row in p])
+
+def of_text(tokens, q, p):
+    import importlib
+    return verify(tokens, q, [[x * importlib.import_module("set_by_a_test").SCALE for x in row] for row in p])
+"""
+
+
+@pytest.mark.parametrize("name", ["of_statement", "of_text"])
+def test_modules_that_are_imported_within_a_function_are_compared(name, tmp_path, monkeypatch):
+    (tmp_path / "importing_within_a_test.py").write_text(VERIFIER + IMPORTED_WITHIN)
+    (tmp_path / "set_by_a_test.py").write_text("SCALE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    theirs = importlib.import_module("importing_within_a_test")
+    importlib.import_module("set_by_a_test").SCALE = 2
+    with pytest.raises(InvalidVerifier, match="SCALE of set_by_a_test is not in this process as in its file"):
+        word(getattr(theirs, name))
+    for module in ("importing_within_a_test", "set_by_a_test"):
+        del sys.modules[module]
+
+
 def test_a_stub_of_this_process_in_place_of_a_library_function_is_judged_with_it(theirs, monkeypatch):
     monkeypatch.setattr(random, "random", Mock(return_value=0.25))
     assert word(theirs.verify) == "refuted"
