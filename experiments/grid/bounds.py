@@ -182,6 +182,15 @@ def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
     return Fraction(lower), Fraction(upper)
 
 
+def between(lower: Fraction, upper: Fraction) -> dict[str, Any]:
+    """Two bounds and their gap, as row fields."""
+    return {
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+    }
+
+
 def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme) -> dict[str, Any]:
     """The bounds as a row. `optimum` repeats `lower`, which a lossless verifier attains; none exceeds `upper`.
 
@@ -191,9 +200,7 @@ def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme) -> dict[str, Any]
     return {
         "scheme": scheme.as_dict(),
         **number_fields("optimum", lower),
-        **number_fields("lower", lower),
-        **number_fields("upper", upper),
-        **number_fields("gap", upper - lower),
+        **between(lower, upper),
         "cut": any(bound.above for bound in bounds),
         "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
         "seconds": round(sum(bound.seconds for bound in bounds), 3),

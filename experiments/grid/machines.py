@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from draftproof.experiments.runtime import GRACE, end_with
 from draftproof.experiments.shared.code import add_used, own_digest, with_used_files
-from draftproof.experiments.shared.progress import Tick, remark, without_bars
+from draftproof.experiments.shared.progress import Tick, bar, remark, without_bars
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 
 T = TypeVar("T")
@@ -72,6 +72,24 @@ class Machines:
         if self.jobs > 1:
             return _in_processes(self.jobs, work, calls, shared)
         return (work(*call, *shared) for call in calls)
+
+    def with_bar(
+        self, label: str, steps: int, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any
+    ) -> tuple[list[T], KeyboardInterrupt | None]:
+        """The results of `ordered`, with a bar of so many steps a call; at Ctrl-C those at hand, and the exception.
+
+        The last argument of the work is an `InnerTick` of the bar.
+        """
+        found: list[T] = []
+        with bar(label, steps * len(calls)) as tick:
+            inner = InnerTick(tick)
+            try:
+                for each in self.ordered(work, calls, *shared, inner):
+                    found.append(each)
+                    inner.reach(steps * len(found))
+            except KeyboardInterrupt as stop:
+                return found, stop
+        return found, None
 
     def after_a_while(self, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any) -> Iterator[T]:
         """As `results`, but processes are started only for the calls that are left after some seconds here."""

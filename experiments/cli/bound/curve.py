@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
 from draftproof.experiments.grid.bounds import STEPS, Goal, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
-from draftproof.experiments.grid.machines import HERE, InnerTick, Machines
+from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
@@ -92,7 +92,7 @@ def curve_result(
     if files.plot is None:
         return result
     made[files.plot] = _picture(programs[0], points, lines, goal)
-    return Result(result.title, result.tables, [*result.notes, f"picture: {files.plot}"], 0, made)
+    return replace(result, notes=[*result.notes, f"picture: {files.plot}"], files=made)
 
 
 def _result(
@@ -157,21 +157,14 @@ def curve(
         f"{duration(expected_seconds(roots[0], scheme, biases, goal) * len(roots))}"
         + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
     )
-    found: list[list[FrontierPoint]] = []
-    with bar("curve", len(roots) * len(biases) * STEPS) as tick:
-        try:
-            inner, calls = InnerTick(tick), [(root, scheme, biases, goal) for root in roots]
-            for points in machines.ordered(traced, calls, inner):
-                found.append(points)
-                inner.reach(len(found) * len(biases) * STEPS)
-        except KeyboardInterrupt as stop:
-            if not found and isinstance(stop, FrontierInterrupted):
-                found.append(stop.points)
-                remark(f"interrupted at bias {len(stop.points)} of {len(biases)}, with the gap that it had")
-            else:
-                remark(f"interrupted after {len(found)} of {len(roots)} roots")
-            return found, True
-    return found, False
+    calls = [(root, scheme, biases, goal) for root in roots]
+    found, stop = machines.with_bar("curve", len(biases) * STEPS, traced, calls)
+    if not found and isinstance(stop, FrontierInterrupted):
+        found.append(stop.points)
+        remark(f"interrupted at bias {len(stop.points)} of {len(biases)}, with the gap that it had")
+    elif stop is not None:
+        remark(f"interrupted after {len(found)} of {len(roots)} roots")
+    return found, stop is not None
 
 
 def means(programs: Programs, found: Sequence[Sequence[FrontierPoint]]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
@@ -17,11 +18,11 @@ from draftproof.experiments.grid.bounds import (
 )
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
-from draftproof.experiments.grid.machines import InnerTick, Machines
+from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.rows import mixture, versions
 from draftproof.experiments.inputs.worlds import samplings_of
 from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
-from draftproof.experiments.shared.progress import bar, counted, duration, remark
+from draftproof.experiments.shared.progress import counted, duration, remark
 from draftproof.lp_analysis import certificate, dumps, floors
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.tables import context_count
@@ -99,7 +100,7 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, files: Files, machi
     if files.plot is None:
         return result
     pictured = {files.plot: gap_picture(roots, f"{programs[0].scheme}\n{programs[0].world}")}
-    return Result(result.title, tables, [*notes, f"picture: {files.plot}"], 0, {**made, **pictured})
+    return replace(result, notes=[*notes, f"picture: {files.plot}"], files={**made, **pictured})
 
 
 def _solved(programs: Sequence[Programs], goal: Goal, machines: Machines) -> tuple[list[tuple[Programs, Bound]], bool]:
@@ -112,22 +113,14 @@ def _solved(programs: Sequence[Programs], goal: Goal, machines: Machines) -> tup
         f"{counted(len(items), 'program')} over {paths:,.0f} paths{most}, {duration(seconds)}"
         + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
     )
-    found: list[tuple[Programs, Bound]] = []
-    interrupted = False
-    with bar("bounds", STEPS * len(items)) as tick:
-        try:
-            inner, calls = InnerTick(tick), [(root, each.scheme) for each, root in items]
-            for bound in machines.ordered(bound_root, calls, goal, inner):
-                found.append((items[len(found)][0], bound))
-                inner.reach(len(found) * STEPS)
-        except BoundInterrupted as stop:
-            interrupted = True
-            found.append((items[len(found)][0], stop.at_hand))
-            remark(f"interrupted at root {len(found)} of {len(items)}, with the gap that it had")
-        except KeyboardInterrupt:
-            interrupted = True
-            remark(f"interrupted after {len(found)} of {len(items)} roots")
-    return found, interrupted
+    calls = [(root, each.scheme) for each, root in items]
+    found, stop = machines.with_bar("bounds", STEPS, bound_root, calls, goal)
+    if isinstance(stop, BoundInterrupted):
+        found.append(stop.at_hand)
+        remark(f"interrupted at root {len(found)} of {len(items)}, with the gap that it had")
+    elif stop is not None:
+        remark(f"interrupted after {len(found)} of {len(items)} roots")
+    return [(each, bound) for (each, _), bound in zip(items, found, strict=False)], stop is not None
 
 
 def _row(programs: Programs, bounds: Sequence[Bound]) -> dict[str, Any]:

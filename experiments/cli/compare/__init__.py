@@ -198,7 +198,8 @@ def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterato
 
 def _only_toml(verifiers: Verifiers | None) -> str | None:
     """The file of parameters, where that is given in place of verifiers."""
-    texts = _texts(verifiers)
+    listed = verifiers if isinstance(verifiers, (list, tuple)) else [verifiers]
+    texts = [each for each in listed if isinstance(each, str)]
     if not any(text.endswith(".toml") for text in texts):
         return None
     if len(texts) > 1:
@@ -206,19 +207,9 @@ def _only_toml(verifiers: Verifiers | None) -> str | None:
     return texts[0]
 
 
-def _listed(given: Any) -> Sequence[Any]:
-    """One or several things as several."""
-    return given if isinstance(given, (list, tuple)) else [given]
-
-
-def _texts(given: Any) -> list[str]:
-    """Those of one or several things that are texts."""
-    return [each for each in _listed(given) if isinstance(each, str)]
-
-
 def _only_texts(name: str, given: Any) -> list[str]:
     """One or several texts, each once; raises `InvalidInput` for anything else. name: of the parameter."""
-    listed = [] if given is None else _listed(given)
+    listed = [] if given is None else given if isinstance(given, (list, tuple)) else [given]
     for each in listed:
         if not isinstance(each, str):
             raise InvalidInput(f"{name} {cut(repr(each))}: give a text, or several")

@@ -1,9 +1,9 @@
 """Checks of the certificates of `bound`: both bounds are recomputed in rationals, without a solver."""
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
+from draftproof.experiments.grid.bounds import between
 from draftproof.experiments.shared.output import number_fields
 from draftproof.lp_analysis import check_certificate, check_frontier, check_long_run
 from draftproof.lp_analysis.certificates import FORMAT, FRONTIER_FORMAT, LONG_RUN_FORMAT
@@ -21,7 +21,7 @@ def check_bound(fields: dict[str, Any], instance: Instance | None) -> dict[str, 
         return {"valid": False, "reason": str(error), "lines": []}
     scheme, size, digest = fields["instance"]["scheme"], fields["instance"]["vocab_size"], fields["digest"]
     intended = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
-    numbers = _numbers(lower, upper)
+    numbers = between(lower, upper)
     lines = [HOW, f"{shape_text(scheme)}, V = {size}, rows {digest}"]
     if intended not in (None, scheme):
         lines.append(f"the instance has the scheme {shape_text(intended)}; about that scheme this proves nothing")
@@ -32,10 +32,6 @@ def check_bound(fields: dict[str, Any], instance: Instance | None) -> dict[str, 
     lines.append(f"gap {gap_text(numbers['gap_float'])}")
     about = {"scheme": scheme, "instance_scheme": intended, "vocab_size": size, "digest": digest}
     return {"valid": True, **about, **numbers, "lines": lines}
-
-
-def _numbers(lower: Fraction, upper: Fraction) -> dict[str, Any]:
-    return {**number_fields("lower", lower), **number_fields("upper", upper), **number_fields("gap", upper - lower)}
 
 
 def check_curve(fields: dict[str, Any], instance: Instance | None) -> dict[str, Any]:
@@ -64,7 +60,7 @@ def check_run(fields: dict[str, Any], instance: Instance | None) -> dict[str, An
     except InvalidInput as error:
         return {"valid": False, "reason": str(error), "lines": []}
     size, states = len(fields["target"][0]), len(fields["target"])
-    numbers = _numbers(lower, upper)
+    numbers = between(lower, upper)
     lines = [
         HOW,
         f"{shape_text(fields['scheme'])}, V = {size}, {states} states",
