@@ -113,7 +113,7 @@ def table(values: Any, like: Vector) -> Any:
     return like.new_tensor(values) if is_tensor(like) else np.asarray(values).astype(like.dtype, copy=False)
 
 
-def spread(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
+def on_tokens(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
     """For each token of a part of the row the value of its class, on the device of the row."""
     place = node.place[part]
     if is_tensor(place):
@@ -138,7 +138,7 @@ class ClassLaw:
 
     def law(self, q: Vector, part: slice = WHOLE) -> Vector:
         """A part of `r`; q: that part of the draft row."""
-        return q[part] * spread(self.rho, self.node, q, part)
+        return q[part] * on_tokens(self.rho, self.node, q, part)
 
     def rates(self, tokens: Sequence[int]) -> list[Any]:
         """`r/q` of some tokens."""

@@ -41,7 +41,7 @@ Solver: TypeAlias = Callable[[Vector, Vector, tuple[Any, ...]], Any]
 BITS = 20
 #: Rounds end where none changes a weight by more than this share, less than the bits that it keeps.
 SETTLED = 2.0**-24
-#: Nodes with more combinations of sets than this are raced one by one.
+#: Nodes with more combinations of sets than this are given a race one by one.
 MOST_TOGETHER = 4096
 
 
@@ -133,7 +133,7 @@ def nodes_step(nodes: Sequence[SetNode], listing: Listing, most_together: int, s
         share = sum(node.score for node in group) / total if len(groups) > 1 else 1
         target_mass, draft = joined([node.target_mass(share) for node in group]), joined([node.draft for node in group])
         key = (listing, *(len(node.scored.node.children) for node in group))
-        weights, law = _raced(target_mass, draft, key) if default else raced(target_mass, draft, key, solver)
+        weights, law = _race_of(target_mass, draft, key) if default else race_of(target_mass, draft, key, solver)
         rows = law.reshape(len(group), -1)
         _score(scores, group, weights.tolist(), rows, share)
         means |= {
@@ -168,7 +168,7 @@ def _score(
             scores[*node.scored.node.context, token] = portion(share * kept, weight, total)
 
 
-def raced(
+def race_of(
     target_mass: Vector, draft: Vector, key: tuple[Any, ...], solver: Solver = race_weights
 ) -> tuple[Any, Vector]:
     """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
@@ -176,7 +176,7 @@ def raced(
     return weights, _law(weights, _listed(draft, key), draft)
 
 
-_raced = memoised(raced)
+_race_of = memoised(race_of)
 
 
 def _listed(draft: Any, key: tuple[Any, ...]) -> list[Sets]:

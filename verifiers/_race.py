@@ -264,15 +264,15 @@ def _counts(
 ) -> Iterator[tuple[list[tuple[int, int]], Any]]:
     """How many of the branches draw each token, as (token, count) pairs, with the probability; the rest draw worse."""
 
-    def spread(place: int, left: int) -> Iterator[tuple[list[tuple[int, int]], Any]]:
+    def counts_of(place: int, left: int) -> Iterator[tuple[list[tuple[int, int]], Any]]:
         if place == len(tokens) or left == 0:
             if left == 0 or worse > 0:
                 yield [], power(worse, left) / factorial(left)
             return
         for count in range(left + 1):
             share = power(masses[place], count) / factorial(count)
-            for others, chance in spread(place + 1, left - count):
+            for others, chance in counts_of(place + 1, left - count):
                 yield ([(tokens[place], count), *others] if count else others), share * chance
 
-    for counts, chance in spread(0, branches):
+    for counts, chance in counts_of(0, branches):
         yield counts, chance * factorial(branches)

@@ -118,7 +118,7 @@ def laws_of_scores(target_mass: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
     """Steps 3 to 5 in floats: the row of each class, shape `(J,)`, and the rows, shape `(n, C)`."""
     used = np.flatnonzero(draft > 0)
     order = used[np.argsort(target_mass[used] / draft[used], kind="stable")]
-    rho = _least_spread(target_mass[order], draft[order], alive)
+    rho = _closest_rates(target_mass[order], draft[order], alive)
     atoms = np.concatenate([[0], (np.diff(rho) > 0).cumsum()])
     rows = np.zeros(len(draft), dtype=np.int64)
     rows[order] = atoms
@@ -141,7 +141,7 @@ def _between(levels: Any, wanted: Any) -> Any:
     return parts
 
 
-def _least_spread(target_mass: Any, draft: Any, alive: Any) -> Any:
+def _closest_rates(target_mass: Any, draft: Any, alive: Any) -> Any:
     """Step 3 for classes by rising `target_mass / draft`."""
     ratio = target_mass / draft
     above = draft[::-1].cumsum()[::-1]  # the mass of a class and of the better ones

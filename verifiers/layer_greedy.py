@@ -23,7 +23,7 @@ import numpy as np
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.vectors import minimum, top_tokens
 from draftproof.verifiers._branch_groups import Group, race_classes
-from draftproof.verifiers._classes import Sorted, classes_of, number, numbers, spread
+from draftproof.verifiers._classes import Sorted, classes_of, number, numbers, on_tokens
 from draftproof.verifiers._layer_sets import SetNode, Sets, Solver, greedy_sets, nodes_step, race_weights, set_step
 from draftproof.verifiers._layers import Scored, Step, sweep
 
@@ -125,7 +125,7 @@ class ClassNode(SetNode):
     def mean(self, law: Vector, share: Any, part: slice) -> Vector:
         """A part of `m(c, .)`."""
         rest = self.rest[part]
-        found = rest * spread(self._rates(law), self.node, rest, part)
+        found = rest * on_tokens(self._rates(law), self.node, rest, part)
         start = part.start or 0
         for place, token in enumerate(self.top, start=CLASSES):
             if start <= token < start + len(found):

@@ -95,7 +95,7 @@ class LayerTransport:
         flat = [group for here in groups for group in here]
         branches = tuple(len(group.drafted) for group in flat)
         parts = [part for mass, here in zip(target_mass, groups, strict=True) for part in divided(mass, here)]
-        race, laws = self.raced(joined(parts), joined([group.law for group in flat]), branches)
+        race, laws = self.race_of(joined(parts), joined([group.law for group in flat]), branches)
         rows = iter(laws.reshape(len(flat), -1))
         law = [added([next(rows) for _ in here]) for here in groups]
         return law, *selectable(race, groups, lambda _, token: token)
@@ -111,10 +111,10 @@ class LayerTransport:
             return class_outcomes(scores, target, draft, branches)
         return _outcomes(scores, target, draft, branches)
 
-    def raced(self, target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+    def race_of(self, target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
         """The race of a layer, arrays of shape `(n, V)`, and its law; target_mass, draft and law: shape `(n V,)`."""
         if self.solver is race_of:
-            return _raced(target_mass, draft, branches)
+            return _race_of(target_mass, draft, branches)
         race = self.solver(target_mass, draft, branches)
         return race, law_of(race, draft, branches)
 
@@ -174,7 +174,7 @@ def _class_race(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -
 
 
 @memoised
-def _raced(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+def _race_of(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
     race = race_of(target_mass, draft, branches)
     return race, law_of(race, draft, branches)
 
@@ -210,7 +210,7 @@ def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]]) -> St
     ]
     scores = [number(scored.score) for scored, here in zip(forks, groups, strict=True) for _ in here]
     branches = tuple(len(group.drafted) for here in groups for group in here)
-    race, rho = _raced_classes(scores, [node for here in nodes for node in here], branches)
+    race, rho = _race_of_classes(scores, [node for here in nodes for node in here], branches)
     rates = iter(rho)
     laws = [
         [(group.law, ClassLaw(node, next(rates))) for group, node in zip(*here, strict=True)]
@@ -227,7 +227,7 @@ def class_outcomes(
     means, parts = [], []
     for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
         nodes = [race_classes(a, [Group(b, (0,))], CLASSES, AN_OCTAVE)[0] for a, b in zip(p, q, strict=True)]
-        race, rho = _raced_classes(factors, nodes, branches)
+        race, rho = _race_of_classes(factors, nodes, branches)
         places = np.stack([node.place for node in nodes])
         laws = q * np.take_along_axis(rho, places, axis=1)
         means.append(minimum(factors[:, None] * p, laws))
@@ -238,7 +238,7 @@ def class_outcomes(
     return np.stack(means), (race_outcomes(*part) for part in parts)
 
 
-def _raced_classes(scores: Sequence[Any], nodes: Sequence[Sorted], branches: tuple[int, ...]) -> tuple[Race, Any]:
+def _race_of_classes(scores: Sequence[Any], nodes: Sequence[Sorted], branches: tuple[int, ...]) -> tuple[Race, Any]:
     """The race of nodes with these scores, and its law over draft masses by class, shape `(n, J)`."""
     target_mass = np.concatenate([float(score) * node.p for score, node in zip(scores, nodes, strict=True)])
     draft = np.concatenate([node.q for node in nodes])

@@ -45,7 +45,7 @@ class RandomWeights:
     def verify(self, root, coin):
         return sweep(root, coin, partial(set_step, listing=self.listing))
 
-    def raced(self, target_mass, draft, key):
+    def race_of(self, target_mass, draft, key):
         listing, *numbers = key
         rows = [
             draft[place * len(draft) // len(numbers) :][: len(draft) // len(numbers)] for place in range(len(numbers))
@@ -63,7 +63,7 @@ def test_any_weights_are_lossless_and_a_wrong_law_is_refuted(scheme, listing, na
     for number, instance in enumerate(case_instances((3, scheme(2, 1, 1)), 1)):
         for honest in (True, False):
             verifier = RandomWeights(listing, number, honest)
-            monkeypatch.setattr(sets_module, "_raced", verifier.raced)
+            monkeypatch.setattr(sets_module, "_race_of", verifier.race_of)
             found = check(verifier, instance.target, instance.draft, scheme(2, 1, 1), engine="enumerate")
             assert not honest or found.max_deviation == 0
             refuted += not found.lossless

@@ -29,7 +29,7 @@ class RandomRace(LayerTransport):
     def __init__(self, seed: int) -> None:
         object.__setattr__(self, "seed", seed)
 
-    def raced(self, target_mass, draft, branches):
+    def race_of(self, target_mass, draft, branches):
         digest = [round(float(value) * 1e6) for value in (*target_mass.tolist(), *draft.tolist())]
         generator = np.random.default_rng((self.seed, *digest, *branches))
         shape = (len(branches), len(target_mass) // len(branches))
@@ -77,8 +77,8 @@ def test_many_random_races_are_lossless(shape):
 
 def test_a_law_that_is_not_the_one_of_the_race_is_refuted():
     class Wrong(RandomRace):
-        def raced(self, target_mass, draft, branches):
-            race, law = super().raced(target_mass, draft, branches)
+        def race_of(self, target_mass, draft, branches):
+            race, law = super().race_of(target_mass, draft, branches)
             return race, law[::-1].copy()
 
     found = [

@@ -84,9 +84,9 @@ class Budgeted:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
         path = first_path(root)
-        return _decided(path, *self._along(path), coin)
+        return _decided(path, *self._walked(path), coin)
 
-    def _along(self, path: Sequence[DraftNode]) -> tuple[list[Entered], list[Spent]]:
+    def _walked(self, path: Sequence[DraftNode]) -> tuple[list[Entered], list[Spent]]:
         one = path[0].target[0] * 0 + 1
         entered, spent = [Entered(one, one, one * self.eps.numerator / self.eps.denominator)], []
         for node, child in pairwise(path):

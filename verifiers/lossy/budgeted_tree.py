@@ -88,18 +88,18 @@ class _Spending:
         total = sum(free)
         part = self.left / total if total > self.left else 1
         gains = [own + most * part for own, most in zip(over, free, strict=True)]
-        chosen = _raced(forks, [_raised(*aim) for aim in zip(posed, rooms, gains, strict=True)])
+        chosen = _race_step(forks, [_raised(*aim) for aim in zip(posed, rooms, gains, strict=True)])
         scores, means = dict(chosen.scores), dict(chosen.means)
         for fork, node, t, own, gain in zip(forks, nodes, owed, over, gains, strict=True):
-            raced = means[node.context](WHOLE)
-            mean = _fitting(raced, t, node.target, fork.score, gain)
+            chosen_mean = means[node.context](WHOLE)
+            mean = _fitting(chosen_mean, t, node.target, fork.score, gain)
             correction = _corrections(t, mean, node.target, fork.score - mean.sum())
             self.left = _above(self.left - _above(positive_part(mean + correction - t).sum() - own))
             rest, below = positive_part(t - correction), {}
             for token in dict.fromkeys(node.children):
                 context = (*node.context, token)
                 if context in scores and mean[token] > 0:
-                    scores[context] = scores[context] * (mean[token] / raced[token])
+                    scores[context] = scores[context] * (mean[token] / chosen_mean[token])
                     below[token] = scores[context] * (rest[token] / mean[token])
                 else:
                     scores.pop(context, None)
@@ -108,7 +108,7 @@ class _Spending:
         return Step(scores, means)
 
 
-def _raced(forks: Sequence[Scored], wanted: Sequence[Vector]) -> Step:
+def _race_step(forks: Sequence[Scored], wanted: Sequence[Vector]) -> Step:
     """`layer_transport` with these masses, each of shape `(V,)`, for those of the target."""
     shown = []
     for fork, mass in zip(forks, wanted, strict=True):
@@ -128,14 +128,14 @@ def _above(x: Any) -> Any:
     return x if x > 0 else x * 0
 
 
-def _fitting(raced: Vector, owed: Vector, p: Vector, score: Any, gain: Any) -> Vector:
+def _fitting(chosen_mean: Vector, owed: Vector, p: Vector, score: Any, gain: Any) -> Vector:
     """Step 2: the means, cut to a sum of at most the score."""
-    base = minimum(raced, owed)
-    least, total = base.sum(), raced.sum()
+    base = minimum(chosen_mean, owed)
+    least, total = base.sum(), chosen_mean.sum()
     if least > score:
         return minimum(base, p * share(p, base, score))
     most = gain if gain < score - least else score - least
-    return base + (raced - base) * (most / (total - least)) if total - least > most else raced
+    return base + (chosen_mean - base) * (most / (total - least)) if total - least > most else chosen_mean
 
 
 def _corrections(owed: Vector, mean: Vector, p: Vector, ended: Any) -> Vector:
