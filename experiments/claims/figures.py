@@ -27,7 +27,7 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import tabulate
-from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.laws.estimator import TreeEfficiency
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.sampling_coin import SamplingCoin
@@ -261,6 +261,31 @@ def _tokens_and_bias(spec: str, length: int, chosen: Sequence[Case]) -> tuple[fl
     return tokens / whole, bias / whole
 
 
+def gain_of_a_sampled_draft(times: int, temperature: float) -> Figures:
+    """What block verification gains on one path where the draft alone is sampled at a temperature, by kind of rows."""
+    texts, gains, count = [], [], 0
+    kinds = [("text topics", roots(ROOTS * times))]
+    for name, parameters in (*CLOSE, ("dirichlet", {})):
+        draws = (np.random.default_rng(seed) for seed in range(8))
+        drawn = (FAMILIES[name].instance(4, LONG, rng, 20, RATIONAL, **parameters) for rng in draws)
+        kinds.append((f"{name} {parameters or ''}".strip(), [Case(name, each.target, each.draft) for each in drawn]))
+    for name, cases in kinds:
+        plain, sampled = (_on_path(cases, at) for at in (1.0, temperature))
+        gains.append(sampled / plain - 1)
+        texts.append(f"{name} {gains[-1]:+.2%}")
+        count += len(cases)
+    text = f"draft at temperature {temperature:g}: {', '.join(texts)}"
+    return Figures(min(gains) > 0, text, count, tuple(name for name, _ in kinds))
+
+
+def _on_path(cases: Sequence[Case], temperature: float) -> float:
+    """The mean block efficiency of block verification on one path, the draft sampled at a temperature."""
+    sampled = Samplings(draft=Sampling(temperature)).cases(cases, LONG, 2**16)
+    run, total = Evaluator(verifier("block"), "float64"), sum(float(case.weight) for case in cases)
+    values = (run.check(case.target, case.draft, Delayed(1, 0, LONG)).block_efficiency for case in sampled)
+    return sum(float(case.weight) * float(value) for case, value in zip(cases, values, strict=True)) / total
+
+
 def places_of_a_block(times: int, places: int) -> Figures:
     """Acceptance by depth of the target's own marginals within blocks, and of an order-1 draft, exact."""
     chosen = roots(ROOTS * times)
@@ -319,6 +344,7 @@ MEASUREMENTS: Mapping[str, Callable[..., Figures]] = MappingProxyType(
         "gain in range": gain_in_range,
         "tokens and bias": tokens_and_bias,
         "places of a block": places_of_a_block,
+        "gain of a sampled draft": gain_of_a_sampled_draft,
         "spellings": spellings,
     }
 )

@@ -18,6 +18,11 @@ def naive(p: Vector, q: Vector, k: int) -> Any:
     return (p - positive_part(p - q)).sum(-1)
 
 
+def likeliest(p: Vector, q: Vector, k: int) -> Any:
+    """`max p`: the most of any single token that is accepted where the target draws it."""
+    return max(p)
+
+
 def nss(p: Vector, q: Vector, k: int) -> Any:
     """`sum p (1 - (1 - q)^k)`: a token drawn from `p` equals one of the drafts."""
     return (p * (1 - (1 - q) ** k)).sum(-1)

@@ -9,11 +9,14 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from draftproof.experiments.claims import branches, formulas, growth, long_run, lossy, noise, paths, strings
 from draftproof.experiments.claims.runs import efficiency
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.vectors import minimum
 
 Quantity = Callable[[Instance, DraftScheme, str], Any]
 
@@ -29,13 +32,28 @@ def times_block(instance: Instance, scheme: DraftScheme, more: str) -> Any:
     return 1 + (scheme.as_dict()["K"] + int(more)) * (efficiency("block", instance, scheme) - 1)
 
 
+def mean_accuracies(instance: Instance, scheme: DraftScheme, contexts: str) -> Any:
+    """1 plus the sum over depths of the products of acceptance rates, each a mean over contexts.
+
+    contexts: `accepted`, those of drafts that were accepted so far; else those that the target writes.
+    """
+    total, product, masses = Fraction(1), Fraction(1), np.array([1], dtype=object)
+    for p, q in zip(instance.target.tables, instance.draft.tables[: scheme.depth], strict=False):
+        both = minimum(p, q)
+        product *= Fraction(as_python((masses * both.sum(axis=1)).sum() / (masses.sum() or 1)))
+        total, masses = total + product, (masses[:, None] * (both if contexts == "accepted" else p)).reshape(-1)
+    return total
+
+
 QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
     {
         "formula": formula,
         "times_block": times_block,
         "L": lambda instance, scheme, _: scheme.depth,
         "L(L+1)/2": lambda instance, scheme, _: Fraction(scheme.depth * (scheme.depth + 1), 2),
+        "mean_accuracies": mean_accuracies,
         "price": lossy.price,
+        "beside_mixture": lossy.beside_mixture,
         "beyond_divergence": lossy.beyond_divergence,
         "estimate": paths.estimate,
         "hits": paths.hits,

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from draftproof.experiments.inputs.verifiers import evaluator, find_verifier
-from draftproof.simulator.drafts import Delayed, Stratified, Topology
+from draftproof.simulator.drafts import Delayed, Stratified, TopK, Topology
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.numbers import exact_fraction
 from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.vectors import top_tokens
 from draftproof.simulator.verdicts.lossless import Check, block_law
 
 #: The file of verifiers that only claims use, as it stands in the ledger.
@@ -63,7 +64,7 @@ def _fewer(scheme: DraftScheme) -> DraftScheme:
 
 
 #: Draft schemes made from that of the case, as the ledger names them after `on`: as many independent branches, the
-#: same branches drawn apart, one branch fewer, and fixed trees of as many tokens or of one.
+#: same branches drawn apart, one branch fewer, fixed trees of as many tokens or of one, and a path of likeliest tokens.
 SCHEMES: Mapping[str, Callable[[DraftScheme], DraftScheme]] = MappingProxyType(
     {
         "iid": _iid,
@@ -72,6 +73,7 @@ SCHEMES: Mapping[str, Callable[[DraftScheme], DraftScheme]] = MappingProxyType(
         "chain": lambda scheme: Topology((*(1,) * scheme.nodes, 0)),
         "star": lambda scheme: Topology((scheme.nodes, *(0,) * scheme.nodes)),
         "single": lambda scheme: Topology((1, 0)),
+        "likeliest": lambda scheme: TopK(1, 0, scheme.depth),
     }
 )
 
@@ -103,9 +105,14 @@ def _same_for_any_branches(instance: Instance, scheme: DraftScheme) -> bool:
     )
 
 
+def _likeliest_agree(instance: Instance, scheme: DraftScheme) -> bool:
+    levels = zip(instance.target.tables, instance.draft.tables[: scheme.depth], strict=False)
+    return all(top_tokens(p, 1) == top_tokens(q, 1) for level in levels for p, q in zip(*level, strict=True))
+
+
 #: Conditions on instance and scheme without which a statement does not apply, as the ledger names them: several
 #: branches; several and p and q nowhere 0; any token may follow any other; block brings more than naive; K = 1, p = q,
-#: rows of q with one token, or no token with mass in both rows.
+#: rows of q with one token, or no token with mass in both rows; everywhere p and q have one likeliest token.
 ONLY: Mapping[str, Callable[[Instance, DraftScheme], bool]] = MappingProxyType(
     {
         "": lambda instance, scheme: True,
@@ -114,5 +121,6 @@ ONLY: Mapping[str, Callable[[Instance, DraftScheme], bool]] = MappingProxyType(
         "states mix": _states_mix,
         "block gains": _block_gains,
         "same for any branches": _same_for_any_branches,
+        "likeliest agree": _likeliest_agree,
     }
 )

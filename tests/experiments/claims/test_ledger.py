@@ -10,13 +10,17 @@ import pytest
 from draftproof.experiments.claims import ledger as claims_ledger
 from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import INSTANCES, OPEN, Claim, claim_of, ledger, papers
+from draftproof.experiments.claims.quantities import mean_accuracies
+from draftproof.experiments.claims.runs import efficiency
 from draftproof.experiments.claims.statements import STATEMENTS, Outcome
 from draftproof.experiments.claims.verdicts import verdict
 from draftproof.experiments.cli.claims import fields, kept_file
 from draftproof.experiments.pages.claims import PAGE, line
 from draftproof.experiments.pages.site import ROOT
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.tables import TableProcess
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from tests.quick import quick
 
@@ -178,3 +182,14 @@ def test_a_claim_whose_test_proves_nothing_is_not_as_expected(monkeypatch, chang
     assert found.status == status
     assert not found.as_expected
     assert found.defects == ((defect,) if defect else ())
+
+
+def test_equally_often_right_twice_and_never_has_a_mean_length_of_one_and_products_of_three_quarters():
+    """A first token that is always accepted, then two that are both accepted or both not, as the first token says."""
+    half, sure, other = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
+    target = [[half], [sure, sure], [sure] * 4]
+    draft = [[half], [sure, other], [sure, sure, other, other]]
+    instance = Instance(TableProcess([*target, [half] * 8], "target"), TableProcess(draft, "draft"))
+    path = Delayed(1, 0, 3)
+    assert efficiency("naive", instance, path) == 2 + 1
+    assert mean_accuracies(instance, path, "") == 2 + Fraction(3, 4)
