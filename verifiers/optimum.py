@@ -9,7 +9,8 @@ New here; that block verification is lossless for any law of its path is [thomas
 4. Run block verification on that path with `r(c, y)/r(c)` in place of `q`.
 
 Lossless for every plan, and the best that any lossless verifier can do if the plan is: some mixture of path orders
-attains the optimum. `r(c)` holds masses of paths that were not drafted. So the verifier is made for one draft process,
+attains the optimum. With the plan of `lp_analysis.long_run` for the state of the root, and no limits, it is the best in
+the long run. `r(c)` holds masses of paths that were not drafted. So the verifier is made for one draft process,
 from a plan and from the exact draft tables, and refuses rows of another.
 """
 

@@ -116,19 +116,19 @@ QUARTERS = ([[0, 4], [1, 3], [4, 0], [2, 2]], [[4, 0], [2, 2], [1, 3], [3, 1]])
 
 
 def test_of_several_paths_the_best_block_is_not_the_best_text():
-    """What brings the most tokens in each block has 4256/2097 in the long run, the best 212544/101231."""
+    """What brings the most tokens in each block has at most 2.02957 in the long run, the best 212544/101231."""
     rows = [RATIONAL.vector(part) / RATIONAL.number(4) for part in QUARTERS]
     scheme, best = Delayed(2, 0, 2), Fraction(212544, 101231)
     found = bounds_of(rows, 2, scheme)
     assert found.lower <= best <= found.upper
     # A block that is the best has `sum D = most`, so that its worth is at most `sum (w + 20) D - 20 most`.
     source = found.source
-    weights = source.weights(RATIONAL.vector([Fraction(h, 500) for h in (0, 515, -71, 474)])) + 20
+    weights = source.weights(RATIONAL.vector([Fraction(h, 10**6) for h in (0, 1029566, -141631, 947862)])) + 20
     for state in range(4):
         tables = [source.tables(part, state, 2) for part in (source.target, source.draft)]
         most = optimum(*tables, scheme, gap=1e-9).lower
         own = [weights[source.states_after(state, length)] for length in range(3)]
-        assert optimum(*tables, scheme, weights=own, gap=1e-9).upper - 20 * most < Fraction(2031, 1000)
+        assert optimum(*tables, scheme, weights=own, gap=1e-9).upper - 20 * most < Fraction(202957, 100000)
 
 
 def test_the_verifier_of_its_plans_attains_the_long_run():

@@ -153,12 +153,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "lp_analysis/__init__.py": (_LP + "test_certificates.py", _LP + "test_worked_example.py"),
     "lp_analysis/certificates.py": (_LP + "test_certificates.py",),
-    "lp_analysis/checker.py": (_LP + "test_certificates.py",),
+    "lp_analysis/checker.py": (_LP + "test_certificates.py", _LP + "test_long_run.py"),
     "lp_analysis/direct.py": (
         _LP + "reference/test_programs.py",
         _AGREEMENT + "general_schemes_cuts_equal_direct",
         _AGREEMENT + "corner_cases_agree",
     ),
+    "lp_analysis/potentials.py": (_LP + "test_long_run.py",),
     "lp_analysis/single_step": (_LP + "test_single_step.py",),
 }
 

@@ -77,7 +77,6 @@ def bound(
         "seconds": seconds,
         "plot": plot,
         "dask": dask,
-        "jobs": None if jobs == 1 else jobs,
         "method": None if method == "auto" else method,
     }
     if long_run and (given := [name for name, value in others.items() if value is not None]):

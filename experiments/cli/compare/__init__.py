@@ -71,7 +71,7 @@ def compare(
         L1: Trunk lengths.
         L2: Branch lengths.
         sampling: As temperature=.7,top_k=50; may be repeated.
-        by: More tables: depth, root, long-run (texts: where each block begins where the last one ended).
+        by: More tables: depth, root, long-run (of texts), or depth,root.
         cost: Times, as draft=1,branch=.1,target=10 or a JSON file.
         arithmetic: float64 proves nothing, and takes larger instances.
         jobs: Number of processes.

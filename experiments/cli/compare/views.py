@@ -112,7 +112,8 @@ def comparison(rows: Sequence[Row]) -> Table:
     """The main table, a line for each verifier, scheme and world."""
     mean = Column("block_efficiency", "exact", "E[tau+1]")
     verdict = Column("verdict", "verdict", "lossless")
-    columns = columns_of(rows, mean, *_OPTIMUM, *_SPEED, verdict, *_LENGTHS, *_LAW)
+    long_run = Column("steady_state", "exact", shown=False)  # it has a table of its own
+    columns = columns_of(rows, mean, *_OPTIMUM, *_SPEED[1:], verdict, *_LENGTHS, *_LAW, long_run)
     return Table.of(columns, rows, shown=len(rows) <= MOST_SHOWN)
 
 
