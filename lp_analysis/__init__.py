@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         certificate,
         dumps,
         frontier_certificate,
-        law_certificate,
         long_run_certificate,
     )
     from draftproof.lp_analysis.checker import (
@@ -57,7 +56,6 @@ __all__ = [
     "floors",
     "frontier",
     "frontier_certificate",
-    "law_certificate",
     "long_run",
     "long_run_certificate",
     "measure",
@@ -70,9 +68,7 @@ __all__ = [
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     "measure": "bias_measures",
-    **dict.fromkeys(
-        ("certificate", "dumps", "frontier_certificate", "law_certificate", "long_run_certificate"), "certificates"
-    ),
+    **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "long_run_certificate"), "certificates"),
     **dict.fromkeys(
         ("check_certificate", "check_file", "check_frontier", "check_long_run", "read_certificate"), "checker"
     ),

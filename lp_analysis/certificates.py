@@ -1,33 +1,29 @@
 """Certificates: an instance, a scheme, both bounds and their proof, in a file that is checked without a solver.
 
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
-(for depths `1..L`, one number a node), `weights` and `limits` of nodes where there are any (for depths `0..L`), either
-`plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a path), and `lower`, `upper`, `gap`. Orders rank
-the paths below each trunk; those of schemes whose trees are listed rank all contexts that can be leaves, numbered with
-the deepest first. A frontier has `points` instead: `bias`, `lower`, `upper`, `price`, `shortfalls` (one a path),
-`plan`, `reach` and `corrections` (one a node, by depth). A long run has the rows of the `target` and the `draft` in
-every state, the last `order` tokens, its `scheme` of some `depth`, the `potentials` of the states and for each of them
-one of `blocks`: `prices`, `plan` and `limits` where there are any. All numbers are exact, as text. `checker` recomputes
+(for depths `1..L`, one number a node), `weights` and `limits` of nodes where there are any (for depths `0..L`),
+`plan` (`weights`, `orders`), and `lower`, `upper`, `gap`. Orders rank the paths below each trunk; those of schemes
+whose trees are listed rank all contexts that can be leaves, numbered with the deepest first. A frontier has `points`
+instead: `bias`, `lower`, `upper`, `price`, `shortfalls` (one a path), `plan`, `reach` and `corrections` (one a node, by
+depth). A long run has the rows of the `target` and the `draft` in every state, the last `order` tokens, its `scheme` of
+some `depth`, the `potentials` of the states and for each of them one of `blocks`: `prices`, `plan` and `limits` where
+there are any. All numbers are exact, as text. `checker` recomputes
 everything from the rows.
 """
 
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from draftproof.lp_analysis.checker import check_frontier
-from draftproof.lp_analysis.decompose import repaired
 from draftproof.lp_analysis.frontier_points import FrontierPoint
-from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach, worth
+from draftproof.lp_analysis.nodes import reach, worth
 from draftproof.lp_analysis.orders import Plan, mixed_law
 from draftproof.lp_analysis.potentials import LongRun
 from draftproof.lp_analysis.prices import price_bound
-from draftproof.lp_analysis.problem import BoundProblem, delayed_only
-from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
+from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.solve import Optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
@@ -133,32 +129,6 @@ def _plan(plan: Plan) -> dict[str, Any]:
     return {"weights": _texts(plan.weights), "orders": [[list(part) for part in order] for order in plan.orders]}
 
 
-def law_certificate(
-    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, prices: Sequence[Any], law: Sequence[float]
-) -> dict[str, Any]:
-    """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
-
-    Both are rounded to rationals, and the law is repaired to an exact selection law (see `decompose.repaired`). Raises
-    `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
-    """
-    delayed = delayed_only(scheme, "certificates with a law are")
-    rows = _exact_rows(target, draft, delayed.depth)
-    problem = BoundProblem.of(rows.target, rows.draft, scheme)
-    size, depth, trees = problem.vocab_size, problem.depth, problem.iid
-    if not isinstance(prices, Sequence) or len(prices) != depth + 1:
-        raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
-    exact = []
-    for d, values in enumerate(prices):
-        floats = _floats(f"prices at depth {d}", values, size**d)
-        exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
-    upper = price_bound(exact, problem)
-    wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(trees.shares.shape)
-    parts = [repaired(r, q, delayed.K) * t for r, q, t in zip(wanted, trees.shares, trees.groups, strict=True)]
-    leaves = np.concatenate(parts)
-    lower = efficiency(reach(from_leaves(leaves, size, depth), problem.target))
-    return _fields(rows, scheme, exact, {"law": _texts(leaves)}, (lower, upper))
-
-
 def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:
     """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would refuse."""
     rows = exact_instance(target, draft, depth)
@@ -170,20 +140,6 @@ def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance
                     f"{LONGEST_TEXT:,}: round the rows with draftproof.simulator.rationalise"
                 )
     return rows
-
-
-def _floats(name: str, values: Any, length: int) -> list[float]:
-    """Numbers from a solver; negative ones within its rounding become 0."""
-    try:
-        floats = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be a list of {length} numbers") from None
-    if len(floats) != length:
-        raise InvalidInput(f"{name} must be a list of {length} numbers, not {len(floats)}")
-    wrong = floats[~(np.isfinite(floats) & (floats > -1 / PRICE_UNIT))]
-    if len(wrong):
-        raise InvalidInput(f"{name} must hold finite numbers of at least 0, not {wrong[0]}")
-    return [max(value, 0.0) for value in floats.tolist()]
 
 
 def _fields(rows: Instance, scheme: DraftScheme, prices: Any, proof: Any, bounds: tuple[Any, Any]) -> dict[str, Any]:

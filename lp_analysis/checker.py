@@ -23,7 +23,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 
-_KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
+_KEYS = {"format", "instance", "digest", "prices", "plan", "lower", "upper", "gap"}
 _FRONTIER_KEYS = {"format", "instance", "digest", "points"}
 _LONG_RUN_KEYS = {"format", "order", "depth", "target", "draft", "scheme", "potentials", "blocks"}
 _LONG_RUN_KEYS |= {"lower", "upper", "gap"}
@@ -60,8 +60,8 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     instance: the one the certificate must be about; without it, the rows in the file are used.
     """
     optional = {"weights", "limits"}
-    if not isinstance(fields, dict) or set(fields) - optional not in (_KEYS | {"plan"}, _KEYS | {"law"}):
-        raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
+    if not isinstance(fields, dict) or set(fields) - optional != _KEYS:
+        raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))}")
     rows, scheme = _stated_rows(fields, "draftproof bound 1", instance)
     sizes = [rows.vocab_size**d for d in range(scheme.depth + 1)]
     ones = [[fmpq(1)] * size for size in sizes]  # those of block efficiency
@@ -153,13 +153,7 @@ def _block(fields: Any, rows: Instance, scheme: DraftScheme, weights: list[list[
     limits = _numbers("limits", fields["limits"], sizes) if "limits" in fields else None
     groups = _groups(rows, scheme)
     masses = [[fmpq(0)] * size for size in sizes]
-    if "plan" in fields:
-        _mix(fields["plan"], groups, masses)
-    elif scheme.name == "delayed":
-        shape = scheme.as_dict()
-        masses[depth] = _stated(fields["law"], _trunks(rows.draft.tables, shape["L1"], depth), shape["K"])
-    else:
-        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {scheme} give a plan")
+    _mix(fields["plan"], groups, masses)
     return _lower(masses, p, weights, limits), _upper(prices, p, groups, weights)
 
 
@@ -420,20 +414,6 @@ def _sums(masses: list[list[Any]]) -> list[list[Any]]:
         below = _split(levels[0], len(own))
         levels.insert(0, [mass + sum(part) for mass, part in zip(own, below, strict=True)])
     return levels
-
-
-def _stated(values: Any, trunks: Any, K: int) -> list[Any]:
-    """A law, if no prefix of the paths by `r/q` is selected more often than drafted, and a trunk exactly as often."""
-    law = _numbers("law", [values], [len(trunks) * len(trunks[0][1])])[0]
-    for i, ((mass, below), part) in enumerate(zip(trunks, _split(law, len(trunks)), strict=True)):
-        pairs = list(zip(part, below, strict=True))
-        _same(f"law on trunk {i}", sum(part), mass)
-        _same(f"law on what is never drafted after trunk {i}", sum(r for r, x in pairs if x == 0), 0)
-        ranked = sorted(((r, x) for r, x in pairs if x > 0), key=lambda pair: -pair[0] / pair[1])
-        sums = zip(accumulate(r for r, _ in ranked), accumulate(x for _, x in ranked), strict=True)
-        if any(r > _hit(mass, x, K) for r, x in sums):
-            raise InvalidInput(f"the law selects some paths of trunk {i} more often than they are drafted")
-    return law
 
 
 def _mix(plan: Any, groups: list[_Group], masses: list[list[Any]]) -> None:

@@ -16,8 +16,7 @@ from draftproof.lp_analysis.nodes import NodeValues, children, reach, worth
 from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
-from draftproof.lp_analysis.single_step.canonical import selection_law
-from draftproof.lp_analysis.single_step.subsets import best_set
+from draftproof.lp_analysis.single_step import best_set, selection_law
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
 from draftproof.simulator.arithmetic import RATIONAL, as_python

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from draftproof import lp_analysis
-from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, dumps, law_certificate, optimum
+from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, dumps, optimum
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import (
     Adaptive,
@@ -33,7 +33,7 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.tables import TableProcess
 
-#: Vocabulary and scheme; of delayed trees there are certificates with a law too.
+#: Vocabulary and scheme.
 DELAYED = [(V, Delayed(*shape)) for V, *shape in ((2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1))]
 OTHERS = [(2, WithoutReplacement(2, 0, 1)), (2, Adaptive(1, 0, 2)), (2, Stratified(2, 1, 1))]
 ACCEPTED = [
@@ -43,7 +43,6 @@ ACCEPTED = [
     *((3, Sequoia(4, 2, (2, 1, 1, 0, 0))), (2, DySpec(4))),
 ]
 SHAPE = Delayed(2, 0, 2)
-PRICES, LAW = [[0], [1, 0], [0, 0, 0, 0]], [0.25] * 4
 #: Python's own limit on the digits of whole numbers in texts; the command line lifts it.
 DIGITS = 4300
 
@@ -56,14 +55,11 @@ def instance_of(V=2, depth=2, family="perturbed", seed=0):
     return FAMILIES[family].instance(V, depth, np.random.default_rng(seed), denominator=64)
 
 
-def both(V, scheme, family="perturbed", gap=1e-3):
-    """The certificate with a plan and, for delayed trees, the one with a law."""
+def made(V, scheme, family="perturbed", gap=1e-3):
+    """An instance, its bounds and their certificate."""
     instance = instance_of(V, scheme.depth, family)
     found = optimum(*pair(instance), scheme, gap=gap)
-    yield instance, found, certificate(*pair(instance), found)
-    if scheme.name == "delayed":
-        law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
-        yield instance, found, law_certificate(*pair(instance), scheme, found.prices, law)
+    return instance, found, certificate(*pair(instance), found)
 
 
 def numbers(value, path=()):
@@ -96,30 +92,27 @@ def changed(fields, path, rise):
 @pytest.mark.parametrize("family", ["perturbed", "zeros", "disjoint", "equal"])
 @pytest.mark.parametrize(("V", "scheme"), ACCEPTED, ids=str)
 def test_what_is_made_is_accepted(V, scheme, family, tmp_path):
-    for instance, found, fields in both(V, scheme, family):
-        lower, upper = check_certificate(fields, instance)
-        assert fields["instance"]["scheme"] == scheme.as_dict()
-        assert upper == found.upper
-        assert lower == found.lower or "law" in fields
-        assert abs(lower - found.lower) < Fraction(1, 10**12)  # a law that went through float64
-        (tmp_path / "bound.json").write_text(dumps(fields))
-        assert check_file(tmp_path / "bound.json", instance) == (lower, upper)
+    instance, found, fields = made(V, scheme, family)
+    assert fields["instance"]["scheme"] == scheme.as_dict()
+    assert check_certificate(fields, instance) == (found.lower, found.upper)
+    (tmp_path / "bound.json").write_text(dumps(fields))
+    assert check_file(tmp_path / "bound.json", instance) == (found.lower, found.upper)
 
 
 @pytest.mark.parametrize("rise", [Fraction(1, 977), Fraction(1)], ids=str)
 @pytest.mark.parametrize(("V", "scheme"), [*DELAYED, *OTHERS], ids=str)
 def test_each_number_changed_is_refused_or_proves_the_same(V, scheme, rise):
-    for instance, _, fields in both(V, scheme, family="dirichlet"):
-        bounds, same = check_certificate(fields), []
-        places = list(numbers(fields))
-        assert len(places) > 15
-        for path in places:
-            with suppress(InvalidInput):
-                assert check_certificate(changed(fields, path, rise), instance) == bounds
-                same.append(path)  # a price that no worth feels: the bound is recomputed and the same
-        assert len(same) < len(places) / 2
-        # where one more branch or another shape has the same trees, the proof covers it
-        assert {path[:2] for path in same if path[0] != "prices"} <= {("instance", "scheme")}
+    instance, _, fields = made(V, scheme, family="dirichlet")
+    bounds, same = check_certificate(fields), []
+    places = list(numbers(fields))
+    assert len(places) > 15
+    for path in places:
+        with suppress(InvalidInput):
+            assert check_certificate(changed(fields, path, rise), instance) == bounds
+            same.append(path)  # a price that no worth feels: the bound is recomputed and the same
+    assert len(same) < len(places) / 2
+    # where one more branch or another shape has the same trees, the proof covers it
+    assert {path[:2] for path in same if path[0] != "prices"} <= {("instance", "scheme")}
 
 
 def test_a_deeper_instance_is_cut_to_the_trees():
@@ -149,24 +142,19 @@ PLANTED = [
     ("plan", {"gap": "0"}, "gap: the certificate states"),
     ("plan", {"instance": {"vocab_size": 10**400}}, "vocab_size above.*make it smaller"),
     ("plan", {"instance": {"depth": 10**400}}, "depth above.*make it smaller"),
-    ("law", {"law": ["1", "0", "0", "0"]}, "more often than they are drafted"),
-    ("law", {"law": ["1/2", "1/4", "0", "0"]}, "law on trunk 0"),
-    ("law", {"instance": {"scheme": TopK(2, 0, 2).as_dict()}}, "draft scheme"),
-    ("law", {"instance": {"scheme": None}}, "draft scheme"),
-    ("law", lambda _: deeper(), "depth: the certificate states 3, recomputed it is 2"),
+    ("plan", {"instance": {"scheme": None}}, "draft scheme"),
+    ("plan", lambda _: deeper(), "depth: the certificate states 3, recomputed it is 2"),
     ("other", {"instance": {"scheme": TopK(2, 0, 2).as_dict()}}, "no permutation of 4 paths"),
     ("other", {"instance": {"scheme": Delayed(2, 0, 2).as_dict()}}, "no permutation of 9 paths"),
     ("other", {"instance": {"scheme": None}}, "must name a draft scheme"),
     ("other", {"instance": {"scheme": SpecInferConfig((9, 9)).as_dict()}}, "more than 200,000 draft trees"),
-    ("other", {"plan": None, "law": ["1/9"] * 9}, "a law is for delayed trees; .* without_replacement.* give a plan"),
     ("pieces", {"instance": {"scheme": Stratified(2, 0, 2, "number").as_dict()}}, "lower: the certificate states"),
-    ("pieces", {"plan": None, "law": []}, "a law is for delayed trees; for the draft scheme stratified"),
 ]  # fmt: skip
 
 
 def certificates(kind):
-    if kind in ("plan", "law"):
-        return list(both(2, SHAPE, gap=1e-6))[kind == "law"]
+    if kind == "plan":
+        return made(2, SHAPE, gap=1e-6)
     scheme = WithoutReplacement(2, 0, 2) if kind == "other" else Stratified(2, 0, 2)
     instance = instance_of(3, 2, *(() if kind == "other" else ("zeros", 3)))
     found = optimum(*pair(instance), scheme)
@@ -192,69 +180,6 @@ def test_planted_errors_are_named_in_one_line(kind, change, message):
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize(
-    ("draft", "law"),
-    [
-        (["1/2", "1/2"], ["1/8", "7/8"]),  # the second path alone; both together are selected as often as drafted
-        (["3/4", "1/8", "1/8"], ["1/2", "1/4", "1/4"]),  # a path that is rare, not one that is chosen most
-    ],
-    ids=["by r/q", "not by r"],
-)
-def test_laws_that_only_their_order_by_ratio_finds_out_are_refused(draft, law):
-    row = RATIONAL.vector([draft])
-    instance = Instance(TableProcess([row, row.repeat(len(draft), axis=0)]), TableProcess([row]))
-    fields = law_certificate(
-        *pair(instance), Delayed(2, 0, 1), [[0], [0] * len(draft)], [float(Fraction(x)) for x in draft]
-    )
-    kept = sum(min(Fraction(x), Fraction(y)) for x, y in zip(draft, law, strict=True))
-    lower = 1 + kept
-    with pytest.raises(InvalidInput, match="some paths of trunk 0 more often than they are drafted"):
-        check_certificate(fields | {"law": law, "lower": str(lower), "gap": str(2 - lower)}, instance)
-
-
-def test_a_law_on_paths_that_are_never_drafted_is_refused():
-    half = RATIONAL.vector([["1/2", "1/2"]])
-    never = Instance(TableProcess([half, half.repeat(2, axis=0)]), TableProcess([RATIONAL.vector([["1", "0"]])]))
-    fields = law_certificate(*pair(never), Delayed(2, 0, 1), [[0], [0, 0]], [1, 0])
-    assert check_certificate(fields) == (Fraction(3, 2), 2)
-    with pytest.raises(InvalidInput, match="law on what is never drafted after trunk 0"):
-        check_certificate(fields | {"law": ["1/2", "1/2"], "lower": "2", "gap": "0"})
-
-
-def test_floats_alone_give_a_certificate_and_what_rounding_made_negative_is_nothing():
-    exact = law_certificate(*pair(instance_of()), SHAPE, PRICES, LAW)
-    rough = law_certificate(*pair(instance_of()), SHAPE, [[-1e-14], [1, -1e-13], [0, 0, 0, 0]], LAW)
-    assert check_certificate(exact) == check_certificate(rough)
-    none = law_certificate(*pair(instance_of()), SHAPE, PRICES, [1, 0, 0, -1e-15])
-    assert none == law_certificate(*pair(instance_of()), SHAPE, PRICES, [1, 0, 0, 0])
-
-
-@pytest.mark.parametrize(
-    ("scheme", "prices", "law", "message"),
-    [
-        (SHAPE, PRICES[:2], LAW, "one for each depth 0 to 2"),
-        (SHAPE, None, LAW, "one for each depth 0 to 2"),
-        (SHAPE, [[0], [1], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers, not 1"),
-        (SHAPE, [[0], [float("nan"), 0], [0] * 4], LAW, "depth 1 must hold finite numbers of at least 0, not nan"),
-        (SHAPE, [[0], [float("inf"), 0], [0] * 4], LAW, "finite numbers of at least 0, not inf"),
-        (SHAPE, [[0], [-1, 0], [0] * 4], LAW, "finite numbers of at least 0, not -1"),
-        (SHAPE, [[0], ["a", 0], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers"),
-        (SHAPE, [[0], [[1, 0], 0], [0] * 4], LAW, "prices at depth 1 must be a list of 2 numbers"),
-        (SHAPE, [[1], [1, 0], [0] * 4], LAW, "0 at the root"),
-        (SHAPE, PRICES, LAW[:3], "law must be a list of 4 numbers, not 3"),
-        (SHAPE, PRICES, [float("nan"), *LAW[1:]], "law must hold finite numbers of at least 0, not nan"),
-        (SHAPE, PRICES, [-0.25, *LAW[1:]], "law must hold finite numbers of at least 0, not -0.25"),
-        (SHAPE, PRICES, None, "law must be a list of 4 numbers"),
-        (Delayed(2, 0, 3), PRICES, LAW, "target has no row for context"),
-        (WithoutReplacement(2, 0, 2), [], [], "certificates with a law are for delayed trees, not for without"),
-    ],
-)
-def test_lists_that_prove_nothing_are_named(scheme, prices, law, message):
-    with pytest.raises(InvalidInput, match=message) as caught:
-        law_certificate(*pair(instance_of()), scheme, prices, law)
-    assert "\n" not in str(caught.value)
-
-
 def others():
     """Instances near `instance_of()`: each differs from it in one way."""
     own, foreign = instance_of(), instance_of(seed=1)
@@ -276,19 +201,19 @@ def others():
 
 @pytest.mark.parametrize(("difference", "other"), list(others()), ids=lambda value: value if type(value) is str else "")
 def test_a_certificate_for_another_instance_is_refused_however_it_is_dressed(difference, other):
-    for instance, _, fields in both(2, SHAPE, gap=1e-6):
-        with pytest.raises(InvalidInput):
-            check_certificate(fields, other)
-        dressed = fields | {"instance": Instance(other.target, other.draft, SHAPE).as_dict()}
-        with pytest.raises(InvalidInput, match=r"digest|depth"):
-            check_certificate(dressed, other)
-        with suppress(InvalidInput):  # what is accepted with another digest is true of the other instance
-            lower, upper = check_certificate(dressed | {"digest": other.digest()}, other)
-            own = optimum(other.target, other.draft, SHAPE)
-            assert lower <= own.upper
-            assert own.lower <= upper
-            assert (lower, upper) == check_certificate(fields, instance)
-            assert difference.startswith("one number")
+    instance, _, fields = made(2, SHAPE, gap=1e-6)
+    with pytest.raises(InvalidInput):
+        check_certificate(fields, other)
+    dressed = fields | {"instance": Instance(other.target, other.draft, SHAPE).as_dict()}
+    with pytest.raises(InvalidInput, match=r"digest|depth"):
+        check_certificate(dressed, other)
+    with suppress(InvalidInput):  # what is accepted with another digest is true of the other instance
+        lower, upper = check_certificate(dressed | {"digest": other.digest()}, other)
+        own = optimum(other.target, other.draft, SHAPE)
+        assert lower <= own.upper
+        assert own.lower <= upper
+        assert (lower, upper) == check_certificate(fields, instance)
+        assert difference.startswith("one number")
 
 
 def test_a_certificate_is_not_made_or_accepted_for_another_instance_or_shape():

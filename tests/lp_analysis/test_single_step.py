@@ -1,25 +1,16 @@
-"""One step: transport, subsets, sorted prefixes, canonical decomposition and the resolved rule are one number."""
+"""One step: transport, subsets, sorted prefixes and the canonical decomposition are one number."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import single_step_optimum
-from draftproof.lp_analysis.single_step import (
-    iid_acceptance,
-    iid_sets,
-    meeting,
-    resolve,
-    selection_law,
-    subset_acceptance,
-    transport_acceptance,
-)
-from draftproof.lp_analysis.single_step.resolution import Rule
+from draftproof.lp_analysis.single_step import iid_acceptance, selection_law, single_step_optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.vectors import minimum
+from tests.lp_analysis.one_step import iid_sets, meeting, subset_acceptance, transport_acceptance
 
 CASES = [(family, V, k) for family in FAMILIES for V, k in ((2, 2), (4, 1), (4, 3), (6, 2))]
 
@@ -59,30 +50,6 @@ def test_the_canonical_law_reaches_the_optimum_and_is_reachable(family, V, k):
         assert sum(law[y] for y in some) <= meets(some)
 
 
-@pytest.mark.parametrize(("family", "V", "k"), CASES)
-def test_the_resolved_rule_has_the_canonical_law(family, V, k):
-    p, q = rows(family, V)
-    law, sets = selection_law(p, q, k), iid_sets(q, k)
-    rule = resolve(law, q, sets)
-    assert all(rule.potentials[block[0]] == 0 for block in rule.blocks)
-    found = rule.law(sets, V)
-    assert abs(found - law.astype(float)).max() < 1e-8  # Newton to 1e-13, sets tight to 1e-9
-    accepted = np.minimum(found, p.astype(float)).sum()
-    assert accepted == pytest.approx(float(as_python(iid_acceptance(p, q, k))), abs=1e-8)
-    for drafts, _ in sets:
-        chances = rule.chances(drafts)
-        assert set(chances) <= drafts
-        assert sum(chances.values()) == pytest.approx(1, abs=1e-12)
-
-
-def test_a_law_beyond_the_drafts_cannot_be_resolved():
-    q = RATIONAL.vector(["1/2", "1/2"])
-    with pytest.raises(InvalidInput, match="that often"):
-        resolve(RATIONAL.vector(["4/5", "1/5"]), q, iid_sets(q, 2))
-    with pytest.raises(InvalidInput, match="can be drafted"):
-        Rule(((0,),), (0.0, 0.0)).chances(frozenset({1}))
-
-
 def test_a_value_by_hand():
     p, q = RATIONAL.vector(["3/4", "1/4"]), RATIONAL.vector(["1/4", "3/4"])
     assert iid_acceptance(p, q, 2) == RATIONAL.number("11/16")  # S = {0}: 1/4 + 1 - (3/4)^2
@@ -110,7 +77,3 @@ def test_bad_input_is_named():
         iid_acceptance(p, q[:2], 2)
     with pytest.raises(InvalidInput, match="one arithmetic"):
         iid_acceptance(p, q.astype(float), 2)
-    with pytest.raises(TooLarge, match="draft sets"):
-        iid_sets(np.full(500, 1 / 500), 4)
-    with pytest.raises(TooLarge, match="subsets"):
-        subset_acceptance(np.full(30, 1 / 30), lambda some: 0.0)

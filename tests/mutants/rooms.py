@@ -160,7 +160,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _AGREEMENT + "corner_cases_agree",
     ),
     "lp_analysis/potentials.py": (_LP + "test_long_run.py",),
-    "lp_analysis/single_step": (_LP + "test_single_step.py",),
+    "lp_analysis/single_step.py": (_LP + "test_single_step.py",),
 }
 
 

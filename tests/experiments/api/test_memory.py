@@ -61,8 +61,6 @@ CALLS = {
     **{f"law of {name}": lambda name=name: block_law(name, *FLOATS, ONE, "float64") for name in TREES},
     "single step": lambda: single_step_optimum(P, Q, 4),
     "single step of many": lambda: single_step_optimum(P, Q, 10**6),
-    "transport": lambda: lp_analysis.single_step.transport_acceptance(P, lp_analysis.single_step.iid_sets(Q, 2)),
-    "i.i.d. sets": lambda: lp_analysis.single_step.iid_sets(Q, 2),
     "bound": lambda: bound(world=(P, Q), scheme=ONE),
     "bound of a listed scheme": lambda: bound(world=(P, Q), scheme="top_k:K=2,L1=0,L2=2"),
     "bound of an own scheme": lambda: bound(world=(P, Q), scheme=Wide()),
