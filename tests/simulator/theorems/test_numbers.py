@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.simulator import vectors
+from draftproof.simulator import residual, vectors
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
 from draftproof.simulator.theorems.algebra.regions import Region, vanishes
 from draftproof.simulator.theorems.proof.numbers import Run
@@ -72,9 +72,9 @@ def test_vectors_of_numbers_do_what_vectors_of_rationals_do(run):
     p, q = np.array([x, y, 1 - x - y], dtype=object), np.array([y, y, 1 - 2 * y], dtype=object)
     plain_p, plain_q = (np.array([entry.at_sample for entry in row], dtype=object) for row in (p, q))
     for function in (
-        vectors.positive_part,
+        residual.positive_part,
         vectors.sums,
-        lambda a: vectors.residual(a, q if a is p else plain_q),
+        lambda a: residual.residual(a, q if a is p else plain_q),
         lambda a: vectors.minimum(a, q if a is p else plain_q),
         lambda a: vectors.without(a, 0),
         lambda a: vectors.mass_below(a, q if a is p else plain_q),
