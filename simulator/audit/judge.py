@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -30,6 +31,7 @@ from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.trials import TWO_LAWS, EnumerationSize, Runs, assert_function, estimate_size
 from draftproof.simulator.progress import Progress
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Verdict, Verifier
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.symbolic.decide.memory import FILLS
 from draftproof.simulator.tables import TableProcess, context_at
@@ -38,6 +40,8 @@ from draftproof.simulator.verdicts.lossless import Check
 _NOTHING = Sampling()
 #: The largest bias that is lossless, unless another is asked for.
 TOLERANCE = 1e-6
+#: Runs of a function that fails, to see whether it ever returns a block.
+RETURNS = 16
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
 #: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more. State that shows
@@ -298,6 +302,15 @@ class Audit:
         if not left:
             raise reason
         return left
+
+    def returns(self, instance: Instance, scheme: DraftScheme) -> bool:
+        """Whether one of `RETURNS` runs with sampled coins on the first draft trees returns blocks of these."""
+        verifier, roots = self.verifier(instance, scheme), self._first_roots(instance, scheme)
+        for seed in range(RETURNS):
+            with suppress(InvalidVerifier):
+                verifier.verify_all(roots, SamplingCoin(np.random.default_rng(seed)))
+                return True
+        return False
 
     def verifier(self, instance: Instance, scheme: DraftScheme) -> Audited:
         """The function as a verifier for trees of the processed instance; raises `InvalidInput` for a wrong scheme."""

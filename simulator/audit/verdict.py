@@ -334,10 +334,17 @@ def run_audit(
 
 
 def assert_called_rightly(record: Record) -> None:
-    """Raise `InvalidVerifier` where every failure, on a record without findings, may come from wrong arguments."""
+    """Raise `InvalidVerifier` where every failure, on a record without findings, may come from wrong arguments.
+
+    Of a function that returns blocks in other runs they explain only that it asks something else of its rows.
+    """
     if not record.failures and record.refusals:
         raise record.refused
-    if all(failure.error.called_wrongly for failure in record.failures):
+    if not all(failure.error.called_wrongly for failure in record.failures):
+        return
+    audit, cases = record.request.audit, [failure.case for failure in record.failures]
+    of_rows = any(isinstance(failure.error.__cause__, (TypeError, AttributeError)) for failure in record.failures)
+    if of_rows or not any(audit.returns(case.instance, case.scheme) for case in cases):
         with named_errors(_where(record.request, record.failures[0].case)):
             raise InvalidVerifier(str(record.failures[0].error))
 
