@@ -376,11 +376,13 @@ def _bytes_of(tensor: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def names_in(code: CodeType) -> tuple[str, ...]:
-    """The names in a function, and in those that it defines; also those that are texts there, as for `globals()`."""
-    inner = [names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
-    texts = [part for part in code.co_consts if isinstance(part, str) and part.replace(".", "").isidentifier()]
-    return tuple(dict.fromkeys((*code.co_names, *texts, *(name for names in inner for name in names))))
+def names_in(code: CodeType, texts: bool = True) -> tuple[str, ...]:
+    """The names in a function, and in those that it defines. texts: also those that are texts, as for `globals()`."""
+    inner = [names_in(part, texts) for part in code.co_consts if isinstance(part, CodeType)]
+    named = [part for part in code.co_consts if isinstance(part, str) and part.replace(".", "").isidentifier()]
+    return tuple(
+        dict.fromkeys((*code.co_names, *(named if texts else ()), *(name for names in inner for name in names)))
+    )
 
 
 def _is_of_library(thing: Any) -> bool:

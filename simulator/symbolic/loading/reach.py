@@ -163,7 +163,7 @@ def _is_audited_value(value: Any, homes: set[str]) -> bool:
 
 
 def _of_function(function: types.FunctionType) -> Iterator[Place]:
-    for name in set(_names(function.__code__)) & function.__globals__.keys():
+    for name in set(names_in(function.__code__, texts=False)) & function.__globals__.keys():
         yield Place(f"the global {name}", function.__globals__, name)
     for name in set(names_in(function.__code__)) & sys.modules.keys() - function.__globals__.keys():
         if is_user_code(vars(sys.modules[name]).get("__file__")):
@@ -175,13 +175,6 @@ def _of_function(function: types.FunctionType) -> Iterator[Place]:
         yield Place(f"the default of {name}", function.__kwdefaults__, name)
     for i in range(len(function.__defaults__ or ())):
         yield _Default(f"default {i} of {function.__name__}", function, i)
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
 
 
 def _filled(cell: Any) -> bool:
