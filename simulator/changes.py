@@ -203,7 +203,8 @@ class Snapshot:
             yield "", f"{thing.__module__}.{thing.__qualname__}"
             if not is_ours(thing) or self.is_own(thing):
                 yield from [("", base) for base in thing.__bases__]
-                yield from [(f".{name}", part) for name, part in list(vars(thing).items()) if _is_state(name, part)]
+                members = sorted(vars(thing).items(), key=lambda member: member[0])
+                yield from [(f".{name}", part) for name, part in members if _is_state(name, part)]
         elif isinstance(thing, _BOUND):
             yield "", getattr(thing, "__name__", "")
             yield "", getattr(thing, "__func__", None)

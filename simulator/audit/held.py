@@ -32,7 +32,8 @@ _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
 def unsent(value: Any) -> Unsent | None:
     """What is sent in place of a value that cannot be pickled by itself, or of a method of one; None for others."""
-    if type(value).__module__ == "itertools":  # picklable with a warning until Python 3.14, then not at all
+    # what is picklable with a warning until Python 3.14, then not at all; and what would arrive as bytes
+    if type(value).__module__ == "itertools" or type(value) is memoryview:
         return Unsent(type(value).__name__)
     if type(value) in cloudpickle.Pickler.dispatch_table:
         return None

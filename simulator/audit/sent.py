@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import gc
 import importlib
 import io
 import linecache
@@ -118,12 +119,14 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, types.CodeType):
             return self.dispatch_table[types.CodeType](_hooked(obj))
+        if isinstance(obj, types.MappingProxyType):  # of the same dictionary, not of a copy
+            return types.MappingProxyType, tuple(gc.get_referents(obj))
         reduced = _of_library(obj) or _generator(obj)
         if reduced is not None:
             return reduced
         if isinstance(obj, (types.FunctionType, type)):
             self.libraries.add(str(obj.__module__))
-        elif self._lenient and type(obj) not in self.dispatch_table and (kept := unsent(obj)) is not None:
+        elif self._lenient and (kept := unsent(obj)) is not None:
             return Unsent, (kept.kind,)
         reduced = super().reducer_override(obj)
         if reduced is NotImplemented and _passes_on(obj):

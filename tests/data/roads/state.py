@@ -11,7 +11,7 @@ import queue
 import random
 import sqlite3
 import threading
-from collections import Counter
+from collections import Counter, namedtuple
 
 import numpy as np
 import seeds
@@ -276,3 +276,22 @@ def one_at_a_time(tokens, q, p):
     """Holds a place while it works, and puts nothing into its queue."""
     with ROOM:
         return (EVENTS.put(tokens), 0) if len(tokens) > 9 else seeds.chain(tokens, q, p, random.random)
+
+
+@functools.singledispatch
+def as_chance(value):
+    return float(value)
+
+
+@as_chance.register
+def _(value: int):
+    return value / 1
+
+
+LIMITS, UNIT = namedtuple("LIMITS", "most least")(1.0, 0.0), memoryview(bytearray([1]))
+
+
+def held(tokens, q, p):
+    """Reads values of kinds that other processes have in other forms."""
+    scale = as_chance(UNIT[0]) * LIMITS.most
+    return seeds.chain(tokens, q, p, lambda: scale * random.random())
