@@ -82,9 +82,7 @@ def check(
         jobs: Number of processes, started where several checks take more than a few seconds.
         dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
     """
-    from draftproof.experiments.cli.check.conformance import NAME, on_conformance
-    from draftproof.experiments.cli.check.standard import on_standard_set
-    from draftproof.experiments.cli.check.views import result_of
+    from draftproof.experiments.cli.check.views import CONFORMANCE, result_of
     from draftproof.experiments.grid.machines import Machines, refuse_objects
 
     machines = Machines(jobs, dask)
@@ -106,10 +104,14 @@ def check(
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     away = {"dask": dask is not None, "jobs": jobs > 1}
     refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
-    if isinstance(text, str) and text.partition(":")[0] == NAME:
-        _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
-        _refuse_beside(NAME, {"dask": dask})
-        return result_of(on_conformance(named, scheme, text, _enumerated(NAME, settings)), None)
+    if isinstance(text, str) and text.partition(":")[0] == CONFORMANCE:
+        from draftproof.experiments.cli.check.conformance import on_conformance
+
+        _refuse_beside(
+            CONFORMANCE, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision}
+        )
+        _refuse_beside(CONFORMANCE, {"dask": dask})
+        return result_of(on_conformance(named, scheme, text, _enumerated(CONFORMANCE, settings)), None)
     if precision is not None:
         from draftproof.experiments.cli.check.precision import EXACT, precision_result
 
@@ -120,6 +122,8 @@ def check(
     if world is None and all(value is None for value in (*lengths.values(), *sampled.values())):
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
+            from draftproof.experiments.cli.check.standard import on_standard_set
+
             limit = 20.0 if seconds is None else seconds
             pairs = [(each, made) for each in named for made in schemes]
             return result_of(machines.ordered(on_standard_set, pairs, settings, limit), witness)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from draftproof.experiments.cli.check.views import Found, words
+from draftproof.experiments.cli.check.views import CONFORMANCE, Found, words
 from draftproof.experiments.grid.cost import check_runs, expected_cost
 from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.inputs.schemes import Schemes, as_scheme
@@ -17,8 +17,6 @@ from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from draftproof.simulator.verdicts.compatibility import Cell, compatibility
 
-#: The text of the world.
-NAME = "conformance"
 #: Vocabulary sizes of the cases of a scheme that is given with its parameters or as a file.
 SIZES = (2, 3)
 
@@ -76,10 +74,12 @@ def _found(named: NamedVerifier, cell: Cell, world: str) -> Found:
 
 def _instances(world: str) -> int:
     """The number of random instances of a case."""
-    given = parse_assignments(world.partition(":")[2], NAME, world)
+    given = parse_assignments(world.partition(":")[2], CONFORMANCE, world)
     text = given.pop("instances", "8")
     if given or not text.isdecimal() or text == "0":
-        raise InvalidInput(f"{world!r}: write {NAME}, or {NAME}:instances=8 with the random instances of each case")
+        raise InvalidInput(
+            f"{world!r}: write {CONFORMANCE}, or {CONFORMANCE}:instances=8 with the random instances of each case"
+        )
     return int(text)
 
 

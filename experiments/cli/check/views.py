@@ -83,6 +83,8 @@ class Found:
 
 #: The world of the standard check.
 STANDARD = "the standard check"
+#: The text of the world of the conformance instances.
+CONFORMANCE = "conformance"
 
 
 def words(status: str, arithmetic: str, proved: str = "") -> str:
