@@ -57,6 +57,7 @@ GONE = {
     r"^(commands|readme) / (compare|depths).*depth_distribution_exact": "the distribution by depth is exact itself",
     r"^commands / (compare|sweep|report).*: (table|rows)\.csv\..* before, nothing": "rows of the file name schemes",
     r"^commands / audit a tree / .*ragged\(lengths=\[2, 1\]\): cases\.lossless": "the scheme is written ragged(2,1)",
+    r"/ report / agreement\.": "orders of means, which stand in `matched`",
     r"^commands / sweep / (rows|missing|kept|exported): ": "how much a run computes is said on stderr",
     r"train-selector / specinfer: (widths|outputs): ": "the weights of the file have these shapes",
     r" / prove.*: processes: ": "a result does not say how many processes there were",

@@ -20,7 +20,6 @@ def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
     yield _terms(rows, names)
     yield _below(summary["pairs"], names)
     yield _order(summary["ordering"])
-    yield _agreement(summary["agreement"])
 
 
 def cell_tables(rows: Sequence[Row]) -> Iterator[Section]:
@@ -159,17 +158,3 @@ def _order(rows: Sequence[Row]) -> Section:
         "for every pair of models cannot hold there either."
     )
     return made.listing("order", "The reported order", rows, columns, note=note, folded=True)
-
-
-def _agreement(rows: Sequence[Row]) -> Section:
-    columns: dict[str, tuple[str, made.Maker]] = {
-        "at equal": ("term", made.text), "value": ("value", lambda value: made.text(str(value).partition(",")[0])),
-        "V": ("vocab_size", made.text), "pairs": ("pairs", made.count),
-        "in the reported order": ("as_reported", made.count), "cells": ("cells", made.count),
-        "so in a cell, mean": ("cells_mean", lambda mean: made.Cell(f"{mean:.1f}", kind="n")),
-        "cells with block below naive": ("block_below_naive", made.text), "order here": ("order", made.text),
-        "best of these in cells": (
-            "leaders", lambda leaders: made.text(", ".join(f"{name} {cells}" for name, cells in leaders.items())),
-        ),
-    }  # fmt: skip
-    return made.listing("agreement", "The order on equal terms", rows, columns, folded=True)

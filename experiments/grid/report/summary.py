@@ -11,9 +11,9 @@ here; the report tests whether exact block efficiencies have the same order, on 
 import json
 import shlex
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 from statistics import fmean, quantiles
 from types import MappingProxyType
 from typing import Any
@@ -24,8 +24,6 @@ from draftproof.experiments.grid.exchange import shape_fields
 from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, highlighted
 from draftproof.experiments.grid.report.matched import (
     CLOSE,
-    Comparison,
-    World,
     WorldOnScheme,
     by_shape,
     comparisons,
@@ -125,45 +123,6 @@ def _verdict(low: str, high: str, ahead: int, behind: int, mean: float) -> str:
     return "holds on average" if mean > CLOSE else "the other way round on average"
 
 
-def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    """For every budget the pairs that have the reported order: by the mean over all worlds, and by cell."""
-    for term, worlds in compared:
-        names = [name for name in REPORTED if name in worlds[0].best]
-        if len(names) < 2:
-            continue
-        groups: dict[Any, list[World]] = {}
-        for world in worlds:
-            groups.setdefault(world.cell, []).append(world)
-        whole, cells = _means(names, worlds), [_means(names, group) for group in groups.values()]
-        leaders = Counter(name for means in cells for name in names if means[name] >= max(means.values()) - CLOSE)
-        yield {
-            "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "schemes": term.schemes,
-            "pairs": len(names) * (len(names) - 1) // 2, "as_reported": _concordant(whole), "cells": len(cells),
-            "cells_mean": fmean(map(_concordant, cells)),
-            "block_below_naive": sum(means["block"] < means["naive"] - CLOSE for means in cells)
-            if {"block", "naive"} <= set(names) else None,
-            "order": _order(whole), "leaders": dict(leaders.most_common()),
-        }  # fmt: skip
-
-
-def _means(names: Sequence[str], worlds: Sequence[World]) -> dict[str, float]:
-    """The means by verifier, in the reported order."""
-    return {name: fmean(world.best[name] for world in worlds) for name in names}
-
-
-def _concordant(means: Mapping[str, float]) -> int:
-    return sum(high - low > CLOSE for low, high in combinations(means.values(), 2))
-
-
-def _order(means: Mapping[str, float]) -> str:
-    """The verifiers by mean, lowest first; equal ones with = between them."""
-    ranked = sorted(means, key=lambda name: means[name])
-    text = ranked[0]
-    for before, name in pairwise(ranked):
-        text += (" = " if means[name] - means[before] <= CLOSE else " < ") + name
-    return text
-
-
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4
 #: Fields of a cell of `model validate`, what was predicted and what was measured, and of a theorem of `prove`.
@@ -195,7 +154,6 @@ def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
         "pairs": list(_pairs(pairs, names)),
         "matched": list(matched(compared)),
         "ordering": ordering(pairs),
-        "agreement": list(agreement(compared)),
         "cells": [{field: row[field] for field in _CELL} for row in rows.get("cell", ())],
         "theorems": [{field: row[field] for field in _THEOREM} for row in rows.get("theorem", ())],
     }
