@@ -1,7 +1,6 @@
 """Drafts that are made for a target: their rows by another road, the laws of what they draft, and what is refused."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -11,8 +10,7 @@ import pytest
 import torch
 import transformers
 
-from draftproof.experiments.models.loop.drafting import Drafting
-from draftproof.experiments.models.loop.loop import Loop, many_blocks
+from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import Pair, load_pair
@@ -22,8 +20,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
-from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts, many_texts
+from tests.experiments.models.laws import ROOT
 from tests.quick import quick
 
 WARM = Sampling(temperature=1.3)
@@ -101,40 +98,6 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
     there = {weights.data_ptr() for weights in target.parameters()}
     assert all(weights.data_ptr() in there for weights in draft.parameters())
     assert len(list(draft.parameters())) < len(list(target.parameters()))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", quick(CASES, ("dyspec",)))
-@pytest.mark.parametrize("spec", ONE_QUICKLY)
-def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pair], spec: str, name: str) -> None:
-    scheme, verifier = CASES[name]
-    pair = drafted_by(random_pair(vocab=3), spec)
-    blocks = many_blocks(Loop(pair, WARM), make(verifier), scheme, ROOT, 1500, coin_for("numpy", 0))
-    counts = Counter((block.accepted, block.correction) for block in blocks)
-    assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("spec", ONE_QUICKLY)
-def test_rows_that_are_not_those_drafted_from_are_noticed(
-    random_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch, spec: str
-) -> None:
-    """A planted bug: the verifier is told that drafts came from the row before."""
-    pair = drafted_by(random_pair(vocab=3), spec)
-    honest = Loop.drafted
-
-    def told(loop: Loop, *given: Any) -> Drafting:
-        drafted = honest(loop, *given)
-        for rows in drafted.rows:
-            before = dict(rows.known)
-            rows.known.update({context: before[context[:-1]] for context in before if context})
-            rows.known[()] = before[max(before, key=len)]
-        return drafted
-
-    monkeypatch.setattr(Loop, "drafted", told)
-    loop, way = Loop(pair, WARM), (make("traversal"), Delayed(2, 0, 2))
-    texts = many_texts(loop, *way, ROOT, 1500, 3, coin_for("numpy", 1))
-    assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
 @pytest.mark.parametrize("spec", ONE_QUICKLY)

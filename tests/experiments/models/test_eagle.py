@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,19 @@ from draftproof.experiments.cli import program
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.head_reading import HeadReading
-from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
+from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.validate.checks import caches
-from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec, SpecBlock
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme
-from draftproof.simulator.tables import context_index
 from draftproof.verifiers import make
-from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts, many_texts
-from tests.quick import quick
+from tests.experiments.models.laws import ROOT, agrees, law_of_texts, many_texts
 
 WARM = Sampling(temperature=1.3)
 
@@ -49,36 +44,6 @@ def pair(random_pair: Callable[..., Pair], request: pytest.FixtureRequest) -> Pa
     return dataclasses.replace(
         made, draft=new_head(made.target, 0, request.param, **sizes).eval().requires_grad_(False)
     )
-
-
-def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int], float]:
-    """Of the block after the root, by tables that know where the tree begins."""
-    tables = [
-        TableProcess(
-            [
-                continued_rows(pair, which, WARM, ROOT, list(product(range(SIZE), repeat=length)) if length else [[]])
-                for length in range(deepest + 1)
-            ],
-            which,
-        )
-        for which, deepest in (("target", scheme.depth), ("draft", scheme.depth - 1))
-    ]
-    found = block_law(make(verifier), *tables, scheme, "float64")
-    return {
-        (context, token): float(found.correction[depth][context_index(context, SIZE), token])
-        for depth in range(scheme.depth + 1)
-        for context in product(range(SIZE), repeat=depth)
-        for token in range(SIZE)
-    }
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", quick(CASES, ("delayed", "dyspec")))
-def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> None:
-    scheme, verifier = CASES[name]
-    blocks = many_blocks(Loop(pair, WARM), make(verifier), scheme, ROOT, 1500, coin_for("numpy", 0))
-    counts = Counter((block.accepted, block.correction) for block in blocks)
-    assert agrees(counts, law(pair, verifier, scheme))
 
 
 @pytest.mark.heavy
