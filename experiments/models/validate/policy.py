@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.experiments.grid import groups as by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Verifiers, as_verifiers, from_file
@@ -32,7 +31,7 @@ from draftproof.experiments.models.selector.chooser import by_function, by_netwo
 from draftproof.experiments.models.selector.features import hidden_widths, pass_times
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
-from draftproof.experiments.models.validate.views import title
+from draftproof.experiments.models.validate.views import by_group, title
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -99,12 +98,16 @@ def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
     positions = [run.chooser] if base is None else [run.chooser, lambda _: base]
     with named_errors(run.named.label):
         written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS)
-    decisions = [decision for decided, _ in written[0] for decision in decided]
-    return {**predicted_and_measured(run, decisions), **speeds([[turn for _, turn in turns] for turns in written])}
+    turns = [decided for decided, _ in written[0]]
+    return {**predicted_and_measured(run, turns), **speeds([[turn for _, turn in each] for each in written])}
 
 
-def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """Tokens a block as predicted and as measured, and which actions were taken."""
+def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[Decision]]) -> dict[str, Any]:
+    """Tokens a block as predicted and as measured, and which actions were taken.
+
+    turns: the blocks of each, equally many after every root, root by root.
+    """
+    decisions = [decision for decided in turns for decision in decided]
     predictions, setting = [], run.setting
     with bar("predictions", len(decisions)) as tick:
         for decision in decisions:
@@ -128,7 +131,7 @@ def predicted_and_measured(run: PolicyRun, decisions: Sequence[Decision]) -> dic
         "predicted": [prediction.mean for prediction in predictions],
         "measured": [decision.block.depth + 1 for decision in decisions],
     }
-    shape = ROUNDS, len(setting.roots), -1
+    shape = len(turns), len(setting.roots), -1
     fields["by_root"] = {
         name: np.array(values).reshape(shape).mean(axis=(0, 2)).tolist() for name, values in tokens.items()
     }
@@ -215,12 +218,13 @@ def policy_result(request: PolicyRequest, where: Setting, blocks: int | None) ->
     report = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
     tables = [Table.whole(_COLUMNS, [report | _shown(report)])]
     notes = ["a policy is measured in turn with the best static action"] if run.base is not None else []
-    if groups := where.root_set.groups:
-        tables.append(_by_group(report["by_root"], groups))
-        notes.append(by_group.GROUPS_NOTE)
-    elif len(where.roots) < by_group.FEWEST:
-        notes.append(by_group.few_text("roots"))
-    return Result(f"{title(where)}, one sequence at a time", tables, notes, 0 if report["agrees"] else 1)
+    grouped, how_sure = by_group(where, [report], Column("policy"))
+    return Result(
+        f"{title(where)}, one sequence at a time",
+        [*tables, *grouped],
+        [*notes, *how_sure],
+        0 if report["agrees"] else 1,
+    )
 
 
 _COLUMNS = (
@@ -259,12 +263,3 @@ def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ends(found: Mapping[str, float]) -> list[float]:
     return [found["low"], found["high"]]
-
-
-def _by_group(by_root: Mapping[str, Sequence[float]], groups: Sequence[str]) -> Table:
-    """Tokens a block by group of prompts. by_root: predicted and measured after each prompt."""
-    listed = [
-        {"what": what, **group} for what, means in by_root.items() for group in by_group.mean_by_group(groups, means)
-    ]
-    columns = [Column("what", title=""), *by_group.group_columns("tokens a block")]
-    return Table.of(columns, listed, title="tokens a block by group of prompts", name="groups")

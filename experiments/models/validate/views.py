@@ -47,15 +47,11 @@ _CHECKS = (
 def validation_result(report: Report, plot: str | None, files: Mapping[str, str]) -> Result:
     """The tables of a validation, refuted where something is not as predicted. files: of measured times, by name."""
     setting, wrong = report.validation.setting, report.failures
-    groups = setting.root_set.groups
     figures: dict[str, str | bytes] = dict(files)
     notes = [*report.planned, *left_out(report.validation), *table_lines(report.rows, report.table)]
     tables = [cells(report.rows, report.table), checks(report.same)]
-    if groups:
-        tables.append(by_group(report.rows, groups))
-        notes.append(GROUPS_NOTE)
-    elif len(setting.roots) < FEWEST:
-        notes.append(few_text("roots"))
+    grouped, how_sure = by_group(setting, report.rows, _shape(report.rows))
+    tables, notes = [*tables, *grouped], [*notes, *how_sure]
     tables += [Table.whole(_CHECKED, report.checked, title="exact checks", name="exact_checks")]
     tables.append(Table.whole([], [about(setting, report)], name="about", shown=False))
     if plot:
@@ -132,16 +128,22 @@ def _places(rows: Sequence[Row]) -> set[tuple[str, str]]:
     return {_place(row) for row in rows}
 
 
-def by_group(rows: Sequence[Row], groups: Sequence[str]) -> Table:
-    """Block efficiency by group of prompts, predicted and measured. groups: that of each prompt."""
+def by_group(setting: Setting, rows: Sequence[Row], first: Column) -> tuple[list[Table], list[str]]:
+    """Block efficiency by group of prompts, predicted and measured, if there are groups; and a note on how sure it is.
+
+    rows: with `by_root`. first: the column that names a row beside its verifier.
+    """
+    groups = setting.root_set.groups
+    if not groups:
+        return [], [few_text("roots")] if len(setting.roots) < FEWEST else []
     listed = [
         {**row, **group, "what": what}
         for row in rows
         for what, means in row["by_root"].items()
         for group in mean_by_group(groups, means)
     ]
-    columns = [_shape(rows), Column("verifier"), Column("what", title=""), *group_columns("block efficiency")]
-    return Table.of(columns, listed, title="block efficiency by group of prompts", name="groups")
+    columns = [first, Column("verifier"), Column("what", title=""), *group_columns("block efficiency")]
+    return [Table.of(columns, listed, title="block efficiency by group of prompts", name="groups")], [GROUPS_NOTE]
 
 
 def outcome(table: Row, wrong: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ from draftproof.experiments.models.selector.rivals import Labelled, gain_interva
 from draftproof.experiments.models.validate import policy
 from draftproof.experiments.models.validate.cells import Effort, measure
 from draftproof.experiments.models.validate.views import by_group
+from draftproof.experiments.result import Column
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
@@ -254,7 +255,8 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
         p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
         assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
         assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)
-    shown = [each for each in by_group([row], where.root_set.groups).records() if each["what"] == "measured"]
+    [table], _ = by_group(where, [row], Column("shape"))
+    shown = [each for each in table.records() if each["what"] == "measured"]
     assert [(each["group"], each["prompts"]) for each in shown] == [("all", 6), ("chat", 2), ("code", 4)]
     assert shown[1]["mean"] == pytest.approx(np.mean([by_root["measured"][number] for number in (0, 3)]))
 
@@ -374,7 +376,7 @@ def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
     actions = (Delayed(1, 0, 1), Delayed(2, 0, 1))
     run = policy.PolicyRun(where, find_verifier("specinfer"), actions, lambda _: 0, time_model(COST))
     made, _ = run.texts(run.chooser, 2, where.coin(0))
-    found = policy.predicted_and_measured(run, made)
+    found = policy.predicted_and_measured(run, [made])
     assert np.mean(found["by_root"]["measured"]) == pytest.approx(found["measured"])
     tokens = [each.block.depth + 1 for each in made]
     assert found["by_root"]["measured"] == pytest.approx([np.mean(tokens[at : at + 2]) for at in range(0, 12, 2)])
