@@ -34,7 +34,7 @@ class _Below:
 
 
 @dataclass
-class _Level:
+class _Depth:
     """A depth above `L`, for the solves. r: 1 over the pivot of `y`. h, d: the pivots of `Z` and `pi`. up: the
     coefficient of `pi` with the parent's. columns: of `pi`, after `y` and `Z`.
     """
@@ -59,7 +59,7 @@ class BiasedSystem:
         self.weights = weights
         rows = self.rows
         below = self._leaves()
-        self.levels: dict[int, _Level] = {}
+        self.levels: dict[int, _Depth] = {}
         for d in range(rows.L - 1, -1, -1):
             if d == rows.L1:
                 below = self._cells(below)
@@ -121,7 +121,7 @@ class BiasedSystem:
         own, fold, also, across = below.own, below.fold, below.also, below.across
         d = own + w2 + joint * fold * fold
         columns = also + (joint * fold)[:, None] * across
-        self.levels[depth] = _Level(below, r, h, d, w2 - joint * fold, columns)
+        self.levels[depth] = _Depth(below, r, h, d, w2 - joint * fold, columns)
         free = own + w2  # without the constraint `corrected`
         together = 1 / (1 / joint + fold * fold / free)
         self._add(self._gram(across - (fold / free)[:, None] * also, together) - self._gram(also, 1 / free))

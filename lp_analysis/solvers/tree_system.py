@@ -15,7 +15,7 @@ from draftproof.lp_analysis.solvers.rows import Constraints, LevelRows, Unknowns
 
 
 @dataclass
-class _Level:
+class _Depth:
     """What the elimination of the nodes of depth `d` leaves for the solves; shape `(V**d,)`, `above`: `(V**(d-1),)`.
 
     First `pi` of a node is eliminated, `pivot pi + c1 t - c2 pi(parent) = ..`, then `t`, `A t + B pi(parent) = ..`.
@@ -51,7 +51,7 @@ class TreeSystem:
         fold: Any = np.zeros(self.rows.V**self.rows.L)
         offset: Any = None
         weight = weights.i[self.rows.at[self.rows.L]]
-        self.levels: dict[int, _Level] = {}
+        self.levels: dict[int, _Depth] = {}
         for d in range(self.rows.L, self.rows.L1, -1):
             level, rest, columns, offset_next = self._eliminate(d, weight, fold, rest, columns, offset, S)
             self.levels[d], offset = level, offset_next
@@ -67,7 +67,7 @@ class TreeSystem:
 
     def _eliminate(
         self, d: int, weight: Any, fold: Any, rest: Any, columns: Any, offset: Any, S: Any
-    ) -> tuple[_Level, Any, Any, Any]:
+    ) -> tuple[_Depth, Any, Any, Any]:
         """Eliminate `pi`, then `t`, of the nodes of depth `d`; their contribution to the cells is added to `S`.
 
         rho: the entries of the cells in the equations of `pi`. f: those of `t` after that. k: those of `pi(parent)`,
@@ -95,7 +95,7 @@ class TreeSystem:
         rest = ((weight * w3 * rest / pivot + w2 * E) / A).reshape(by_parent).sum(1)
         columns = (k - (B / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
         offset = ((p / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
-        return _Level(weight, fold, pivot, c1, c2, A, B, above), rest, columns, offset
+        return _Depth(weight, fold, pivot, c1, c2, A, B, above), rest, columns, offset
 
     def _top(self, S: Any, rest: Any, fold: Any, columns: Any, offset: Any) -> None:
         """Factorise the cells of each trunk, then the trunk nodes and `sigma = sum_y p(y|trunk) t(y)`."""

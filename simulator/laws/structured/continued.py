@@ -61,7 +61,7 @@ class _Law:
 
 
 @dataclass
-class _Level:
+class _Depth:
     """The contexts of one depth below a start: `t`, `h` and `N_j`."""
 
     correction: Any
@@ -138,7 +138,7 @@ class _Start:
         for below in range(self._scheme.depth - 1, -1, -1):
             lost = self._up(levels[below], lost, below, law)
 
-    def _down(self, mass: Any) -> tuple[list[_Level], Any, Masses]:
+    def _down(self, mass: Any) -> tuple[list[_Depth], Any, Masses]:
         """All levels above the leaves, and the weights and counts of the leaves."""
         path, scheme = self._structure.path, self._scheme
         selection = path.selection
@@ -154,7 +154,7 @@ class _Start:
             law, state = selection.step(state, p, q, alive) if selection else (q, ())
             correction, hold = path.at_rejection(weight, p, law)
             step = _Step(self._structure, p, q, alive, self._contexts)
-            levels.append(_Level(correction, hold if below else hold * 0 + 1, counts, step))
+            levels.append(_Depth(correction, hold if below else hold * 0 + 1, counts, step))
             weight = path.child_weights(weight, p, law).reshape(-1, 1)
             state = tuple(part.reshape(-1, 1) for part in state)
             counts = {
@@ -163,7 +163,7 @@ class _Start:
             }
         return levels, weight[:, 0], counts
 
-    def _up(self, level: _Level, lost: Masses, below: int, law: _Law) -> Masses:
+    def _up(self, level: _Depth, lost: Masses, below: int, law: _Law) -> Masses:
         """`F_j` of one level from those of its children; blocks that end there and new starts are added to `law`."""
         step, depth, size = level.step, self._level + below, self._rows.vocab_size
         if below + 1 == self._scheme.L1:

@@ -42,7 +42,7 @@ class _Stage:
 
 
 @dataclass
-class _Level:
+class _Depth:
     """The entries of one depth. context, paths: shape `(n,)`; weight: `(n, 1)`; rejected: `(n,)` once known."""
 
     context: Any
@@ -57,7 +57,7 @@ def leaf_to_root(structure: LeafToRoot, rows: RowSource, scheme: Delayed, sink: 
     like = rows.target(0, 0, 1)
     one = zeros(like, rows.roots, 1) + 1
     every = whole_numbers(like, range(rows.roots))
-    levels = [_Level(every, every * 0 + 1, one, [])]
+    levels = [_Depth(every, every * 0 + 1, one, [])]
     for depth in range(scheme.depth):
         if depth == scheme.L1:
             levels[depth].paths = levels[depth].paths * 0 + scheme.K
@@ -67,7 +67,7 @@ def leaf_to_root(structure: LeafToRoot, rows: RowSource, scheme: Delayed, sink: 
     _deliver(levels, rows, sink)
 
 
-def _expand(structure: LeafToRoot, rows: RowSource, depth: int, level: _Level) -> _Level:
+def _expand(structure: LeafToRoot, rows: RowSource, depth: int, level: _Depth) -> _Depth:
     """The stages of all entries of one depth, and the entries of the next."""
     size = rows.vocab_size
     width = rows.roots * size**depth
@@ -88,7 +88,7 @@ def _expand(structure: LeafToRoot, rows: RowSource, depth: int, level: _Level) -
         fields = ("context", "entry", "left", "p", "q", "weight", "origin", "share")
         stage = _Stage(**{name: joined([getattr(item, name) for item in after]) for name in fields}, child=begun)
         begun += len(stage.context)
-    return _Level(joined(contexts), joined(paths), joined(weights), [])
+    return _Depth(joined(contexts), joined(paths), joined(weights), [])
 
 
 def _after_one_child(structure: LeafToRoot, stage: _Stage, size: int) -> list[tuple[Any, Any, Any, _Stage]]:
@@ -122,7 +122,7 @@ def _after_one_child(structure: LeafToRoot, stage: _Stage, size: int) -> list[tu
     return parts
 
 
-def _relative(levels: list[_Level], depth: int, start: Any) -> list[Any]:
+def _relative(levels: list[_Depth], depth: int, start: Any) -> list[Any]:
     """The mass of every state of every stage, when the entries have the masses `start`."""
     masses = [start]
     for stage in levels[depth].stages[1:]:
@@ -131,7 +131,7 @@ def _relative(levels: list[_Level], depth: int, start: Any) -> list[Any]:
     return masses
 
 
-def _reject(levels: list[_Level], depth: int) -> None:
+def _reject(levels: list[_Depth], depth: int) -> None:
     """The probability that an entry's subtree is rejected, from those one level down."""
     level = levels[depth]
     if not level.stages:
@@ -145,7 +145,7 @@ def _reject(levels: list[_Level], depth: int) -> None:
     level.rejected = rejected
 
 
-def _deliver(levels: list[_Level], rows: RowSource, sink: Sink) -> None:
+def _deliver(levels: list[_Depth], rows: RowSource, sink: Sink) -> None:
     """The masses, from the root down."""
     size, depth = rows.vocab_size, len(levels) - 1
     like = rows.target(0, 0, 1)

@@ -101,7 +101,7 @@ def tested(function: Callable[..., Any], *arguments: Any) -> Any:
     return elementwise(function, *arguments).astype(bool)
 
 
-def along(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None) -> Any:
+def along_axis(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None) -> Any:
     """A function of the rows along an axis (of everything, if None); an object array."""
     array = objects(array)
     if axis is None:
@@ -113,7 +113,7 @@ def along(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None
     return result
 
 
-def rows_along(function: Callable[[Sequence[Any]], Sequence[Any]], array: Any, axis: int) -> Any:
+def rows_along_axis(function: Callable[[Sequence[Any]], Sequence[Any]], array: Any, axis: int) -> Any:
     """A function from rows to rows along an axis; an object array."""
     moved = np.moveaxis(objects(array), axis, -1)
     rows = [list(function(list(moved[index]))) for index in np.ndindex(*moved.shape[:-1])]
@@ -146,7 +146,7 @@ def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: A
     result = objects(array)
     axes = range(result.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, result.ndim)
     for item in sorted(axes, reverse=True):
-        result = along(fold(name), result, item)
+        result = along_axis(fold(name), result, item)
         result = np.expand_dims(result, item) if keepdims else result
     return wrapped(result if initial is None else elementwise(BINARY[name], initial, result))
 
@@ -305,11 +305,11 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
         return reduced(name, inputs[0], axis, bool(options.get("keepdims", False)), options.get("initial"))
     if method == "accumulate" and name in BINARY:
         axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
-        return wrapped(rows_along(accumulate(name), inputs[0], axis))
+        return wrapped(rows_along_axis(accumulate(name), inputs[0], axis))
     raise refused_operation(f"numpy.{name}{'' if method == '__call__' else '.' + method}")
 
 
 def argbest(array: Any, axis: int | None, largest: bool) -> Any:
     """Indices of the largest or smallest numbers along an axis."""
-    indices = along(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
+    indices = along_axis(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
     return indices[()] if indices.shape == () else indices

@@ -12,12 +12,12 @@ import numpy as np
 from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     accumulate,
-    along,
+    along_axis,
     argbest,
     elementwise,
     objects,
     reduced,
-    rows_along,
+    rows_along_axis,
     tested,
     wrapped,
 )
@@ -29,11 +29,11 @@ from draftproof.simulator.symbolic.where import caller, refused_operation
 
 
 def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    return rows_along(race.argsort, *_rowed(a, axis)).astype(np.int64)
+    return rows_along_axis(race.argsort, *_rowed(a, axis)).astype(np.int64)
 
 
 def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    return wrapped(rows_along(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis)))
+    return wrapped(rows_along_axis(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis)))
 
 
 def _rowed(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -82,7 +82,7 @@ def _running(name: str, drop: Any = None) -> Any:
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         _plain_only(dtype, out)
         a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
-        return wrapped(rows_along(accumulate(name), *_rowed(a, axis)))
+        return wrapped(rows_along_axis(accumulate(name), *_rowed(a, axis)))
 
     return function
 
@@ -94,7 +94,7 @@ def _best(largest: bool, drop: bool = False) -> Any:
         if out is not None:
             raise refused_operation("numpy.argmax with out=")
         if drop:
-            if np.any(along(lambda row: all(map(race.is_nan, row)), a, axis)):
+            if np.any(along_axis(lambda row: all(map(race.is_nan, row)), a, axis)):
                 raise ValueError("All-NaN slice encountered")
             worst = -math.inf if largest else math.inf
             a = elementwise(lambda x: worst if race.is_nan(x) else x, a)

@@ -10,10 +10,10 @@ import numpy as np
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.symbolic.arrays.arrays import (
     accumulate,
-    along,
+    along_axis,
     elementwise,
     fold,
-    rows_along,
+    rows_along_axis,
     tested,
 )
 from draftproof.simulator.symbolic.arrays.rules import bisected, increasing, searchsorted
@@ -43,7 +43,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
         keep = given.get("keepdim", False)
         result = tensors.values(x)
         for d in reversed(_dims(x, given.get("dim"))):
-            result = along(function, result, d)
+            result = along_axis(function, result, d)
             result = np.expand_dims(result, d) if keep else result
         return tensors.wrap(result, options.get("dtype") or x.dtype, x.device)
 
@@ -60,7 +60,9 @@ def _mean(tensors: Tensors, args: Any, options: Any) -> Any:
 
 def _run(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        result = rows_along(function, tensors.values(args[0]), args[1]) if args[0].dim() else tensors.values(args[0])
+        result = (
+            rows_along_axis(function, tensors.values(args[0]), args[1]) if args[0].dim() else tensors.values(args[0])
+        )
         return tensors.wrap(result, options.get("dtype") or args[0].dtype, args[0].device)
 
     return rule
@@ -75,7 +77,7 @@ def _argbest(choose: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         given = _given(_ALONG, args, options)
         dim, keep = given.get("dim"), given.get("keepdim", False)
-        places = along(choose, tensors.values(args[0]), dim if args[0].dim() else None)
+        places = along_axis(choose, tensors.values(args[0]), dim if args[0].dim() else None)
         return indices(np.expand_dims(places, dim) if keep and dim is not None else places, args[0].device)
 
     return rule
@@ -114,7 +116,7 @@ def _topk(tensors: Tensors, args: Any, options: Any) -> Any:
 
 def _ordered(tensors: Tensors, x: Any, dim: int, descending: bool, count: int | None) -> Any:
     values = tensors.values(x)
-    places = rows_along(lambda row: _order(row, descending, count), values, dim).astype(np.int64)
+    places = rows_along_axis(lambda row: _order(row, descending, count), values, dim).astype(np.int64)
     return tensors.wrap(np.take_along_axis(values, places, dim), x.dtype, x.device), indices(places, x.device)
 
 

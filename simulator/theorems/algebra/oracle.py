@@ -58,7 +58,7 @@ class Oracle:
     _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
     _texts: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
 
-    def fresh(self, ring: Ring) -> Self:
+    def for_ring(self, ring: Ring) -> Self:
         """An oracle for another ring with the answers of z3, which depend only on the conditions, but without points.
 
         So its answers depend only on its own questions.

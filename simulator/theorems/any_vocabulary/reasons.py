@@ -162,7 +162,7 @@ class Reasons:
         ways = [reduced(self.case, polynomial)]
         if ways[0].parts:
             ways.append(Reduced((), {}, polynomial))
-        times = [Reduced((a,), {}, ring.atoms[a] * polynomial) for a in self._near(polynomial, strong)]
+        times = [Reduced((a,), {}, ring.atoms[a] * polynomial) for a in self._sharing(polynomial, strong)]
         searches = chain(
             product((self._conditions,), [ways[0], *times] if strict else (), (weak,)),  # the fastest one
             product((self._products_of, self._products_beside), ways, (strong, weak)),
@@ -177,7 +177,7 @@ class Reasons:
                 return True
         return False
 
-    def _near(self, polynomial: Polynomial, atoms: Iterable[int]) -> list[int]:
+    def _sharing(self, polynomial: Polynomial, atoms: Iterable[int]) -> list[int]:
         """Atoms of a small degree that share a variable with a polynomial, and variables that occur beside its own."""
         ring = self.case.ring
         own = {*self.given.used(polynomial)}

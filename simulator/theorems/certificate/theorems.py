@@ -61,11 +61,11 @@ class CertificateOracle(Oracle):
 
     @property
     def used(self) -> int:
-        """How many answers of the certificate were taken, by this oracle and all that `fresh` made of it."""
+        """How many answers of the certificate were taken, by this oracle and all that `for_ring` made of it."""
         return self.cursor[0]
 
-    def fresh(self, ring: Ring) -> Self:
-        return replace(super().fresh(ring), answers=self.answers, cursor=self.cursor)
+    def for_ring(self, ring: Ring) -> Self:
+        return replace(super().for_ring(ring), answers=self.answers, cursor=self.cursor)
 
     def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
         if self.used == len(self.answers):

@@ -165,7 +165,7 @@ def explored(
         {tuple(context): tuple(tokens) for context, tokens in task["children"]},
         {tuple(context): tuple(RowPart(*piece) for piece in pieces) for context, pieces in task["pieces"]},
     )
-    explorer = Explorer(oracle.fresh(shape.ring))
+    explorer = Explorer(oracle.for_ring(shape.ring))
     explorer.oracle.points += known
     masses = drawn_masses(shape, making, tree, weight, region, tuple(map(read_number, task["point"])), explorer)
     return {
