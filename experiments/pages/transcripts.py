@@ -56,7 +56,9 @@ def fitted(printed: str) -> str:
             beside = re.match(r"  \S+(?: \S+)* {2,}", line)
             lines.append((line, len(beside[0]) if beside else 0))
     return "\n".join(
-        line if re.search("[┃│━─]", line) else textwrap.fill(line, WIDTH, subsequent_indent=" " * indent)
+        line
+        if re.search("[┃│━─]", line)
+        else textwrap.fill(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
         for line, indent in lines
     )
 

@@ -85,7 +85,7 @@ def test_the_findings_of_the_first_page_are_those_of_their_records():
 def test_the_page_of_findings_says_what_the_records_say():
     text = " ".join((ROOT / "docs" / "findings.md").read_text(encoding="utf-8").split())
     counts = Counter(claim.status for claim in ledger())
-    assert f"## {counts['refuted']} of {counts.total()} claims of papers are refuted" in text
+    assert f"## {counts['refuted']} of {counts.total()} claims of papers and projects are refuted" in text
     assert f"{counts['holds']} hold on all instances tested, {counts['refuted']} are refuted by one, " in text
     assert f"{counts['measured']} are measurements, {counts['cannot be decided here']} need" in text
     outcomes = measured()
