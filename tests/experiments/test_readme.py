@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import json
 import re
 import shlex
 import sys
@@ -22,6 +23,7 @@ from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
 from draftproof.experiments.pages.site import GENERATED
 from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, WIDTH, fitted, with_table, words_of
+from draftproof.experiments.pages.tutorial import NOTEBOOK
 from draftproof.experiments.pages.verifiers import PAGE, lossless_on_delayed, reference, relations, shortfalls
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
@@ -57,10 +59,11 @@ def test_the_first_page_is_short():
 
 def test_code_of_the_pages_is_not_wider_than_the_site_shows_it():
     for page in PAGES:
-        for block in re.findall(
-            r"^ *```[^\n]*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-        ):
-            assert not [line for line in block.splitlines() if len(line) > WIDTH], page
+        blocks = re.findall(r"^ *```[^\n]*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        assert not [line for block in blocks for line in block.splitlines() if len(line) > WIDTH], page
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    code = [line.rstrip() for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
+    assert not [line for line in code if len(line) > WIDTH]
 
 
 def test_the_findings_of_the_first_page_are_those_of_their_records():
