@@ -147,7 +147,7 @@ depth-first order: with three paths a subtree may be left after its first leaf, 
 another one. The rule is right only if all leaves of a subtree are tried before its siblings. Where three paths of
 two tokens are drafted, p and q are 1/2 at the root, p = (0, 1) after both tokens and q = (1/2, 1/2) and (0, 1),
 the first token is 0 with probability 15/32 instead of 1/2. Numbering the nodes depth first, or choosing the first
-leaf below the first child, mends it.""",
+leaf below the first child, fixes it.""",
         witness="traversal_order.txt",
     ),
 )  # fmt: skip

@@ -160,10 +160,10 @@ def test_one_program_fills_in_what_commands_print_and_the_table_of_the_main_job(
 def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     doctest.testfile(str(README.parent / "docs" / "howto" / "check.md"), module_relative=False)
-    mended = Path("mine.py").read_text()
-    assert len(mended.splitlines()) < 30
+    fixed = Path("mine.py").read_text()
+    assert len(fixed.splitlines()) < 30
     assert draftproof("check", "mine.py:Mine", "--world", "family:dirichlet,denominator=20,seeds=0..19").code == 0
-    Path("mine.py").write_text(mended.replace("(p - q) * (p > q)", "p"))
+    Path("mine.py").write_text(fixed.replace("(p - q) * (p > q)", "p"))
     ran = draftproof("check", "mine.py:Mine", "--world", "family:dirichlet,denominator=20,seeds=0..19", "--json")
     assert (ran.code, ran.witness["vocab_size"], Instance.load(ran.witness["file"]).depth) == (1, 2, 1)
 
