@@ -3,6 +3,7 @@
 check    is this verifier lossless, on these rows or on standard ones?
 prove    is it, for all p and q?
 audit    is the function of another project? For test suites: `assert_lossless`
+vectors  small instances with exact answers, for its tests in any language
 compare  which verifier brings most tokens a block?
 bound    how many could any verifier bring, without a bias or with one?
 claims   what papers say, each with a test

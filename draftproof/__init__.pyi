@@ -12,6 +12,7 @@ from draftproof.experiments.cli.claims import claims as claims
 from draftproof.experiments.cli.compare import compare as compare
 from draftproof.experiments.cli.prove import prove as prove
 from draftproof.experiments.cli.report import report as report
+from draftproof.experiments.cli.vectors import vectors as vectors
 from draftproof.experiments.cli.verify import verify as verify
 from draftproof.experiments.inputs.processes import from_model as from_model
 from draftproof.experiments.models.loop.generate_with import generate_with as generate_with

@@ -233,6 +233,12 @@ class Result:
         fields = {"title": self.title, "verdict": self.verdict, **tables, "notes": list(self.notes)}
         return printable_json(json.dumps({**fields, "files": list(self.files)}, indent=2, ensure_ascii=False)) + "\n"
 
+    def json_lines(self) -> str:
+        """The rows of the main table, a line each, without empty fields."""
+        rows = self.tables[0].fields() if self.tables else []
+        kept = ({name: value for name, value in row.items() if value is not None} for row in rows)
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in kept)
+
     def csv(self) -> str:
         """The main table as comma-separated values."""
         return self.tables[0].csv() if self.tables else ""
@@ -281,7 +287,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 #: Formats of files by suffix; the name of a format is the method of `Result` that makes it.
-FORMATS = {".json": "json", ".csv": "csv", ".md": "markdown", ".html": "html"}
+FORMATS = {".json": "json", ".jsonl": "json_lines", ".csv": "csv", ".md": "markdown", ".html": "html"}
 
 
 def format_of(path: str | Path) -> str:

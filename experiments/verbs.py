@@ -134,7 +134,11 @@ _COMMON = [
         annotation=Annotated[
             list[str] | None,
             typer.Option(
-                "--output", "-o", metavar="FILE", help="A .json, .csv, .md or .html file.", rich_help_panel=_OUTPUT
+                "--output",
+                "-o",
+                metavar="FILE",
+                help="A .json, .jsonl, .csv, .md, .html file.",
+                rich_help_panel=_OUTPUT,
             ),
         ],
     ),

@@ -44,6 +44,8 @@ FLAGS = {
     r"the [\w-]+ interface(?= calls it)": "--interface",
     r"further arguments can be given": "--argument rng=np.random.default_rng()",
     r"test it on real random numbers": "--sample N",
+    r"let it take them": "--numbers",
+    r"allow more answer_seconds": "--answer-seconds",
 }
 
 
@@ -60,6 +62,7 @@ COMMANDS = {
     "check": "check:check",
     "prove": "prove:prove",
     "audit": "audit:audit",
+    "vectors": "vectors:vectors",
     "compare": "compare:compare",
     "bound": "bound:bound",
     "claims": "claims:claims",

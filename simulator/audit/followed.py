@@ -8,13 +8,13 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import StringIO
-from math import floor, ldexp
+from math import floor, inf, ldexp, log
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
+from draftproof.simulator.audit.failures import BrokenResult, FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, kind_of
 from draftproof.simulator.audit.real import RealCoins
@@ -68,6 +68,8 @@ class _Grouped(NodeView):
 _STATELESS = "it must be a function of its arguments and its random numbers, without state"
 #: All that a function can reach is compared around so many first calls.
 WATCHED = 50
+#: The rounding of a log-probability down to -30 in float32.
+LOG_ROUNDING = 2e-6
 #: A run less probable than this is stopped: it is in a rejection loop that may not end.
 SMALLEST = 1e-100
 
@@ -123,7 +125,8 @@ class Audited:
     those of the nodes, for a function that processes rows itself. grouped: whether equal children are shown side by
     side instead of in draft order: paths drawn independently may come in any order, so a lossless verifier stays
     lossless; where a wrong one becomes lossless, that is a hint at its bug. typed: the text of arguments as they were
-    given on the command line. notes: how the function was loaded.
+    given on the command line. notes: how the function was loaded. logprobs: whether it returns log-probabilities beside
+    its tokens, which must be those of the target's rows.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
@@ -139,6 +142,7 @@ class Audited:
     grouped: bool = False
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    logprobs: bool = False
     log: Log = field(default_factory=Log, compare=False)
 
     def __post_init__(self) -> None:
@@ -324,19 +328,35 @@ class Audited:
             f"({last_common_line(followed, on_real_numbers)}), which cannot be followed"
         )
 
-    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | FunctionFailed]:
+    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | InvalidVerifier]:
         """What a call on each of these trees with real random numbers gives: its verdict, or how it fails.
 
-        seed: determines all numbers but those of generators that the function seeds by itself.
+        seed: determines all numbers but those of generators that the function seeds by itself. A refusal is the last
+        entry: no further call is made.
         """
         shown = list(map(self._shown, roots))
         real = RealCoins(seed)
+        outcomes: list[Verdict | InvalidVerifier] = []
         with real.of_modules():
-            outcomes = [self._outcome((root,), real, real.coin) for root in shown]
-        return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
+            for root in shown:
+                try:
+                    outcome = self._outcome((root,), real, real.coin)
+                except NotFollowed as error:
+                    return [*outcomes, error]
+                outcomes.append(outcome if isinstance(outcome, FunctionFailed) else outcome[0])
+        return outcomes
+
+    def called(self, roots: Sequence[DraftNode], real: RealCoins) -> list[Verdict]:
+        """The verdicts of one call with these random numbers; raises `FunctionFailed`, `NotFollowed`."""
+        with real.of_modules():
+            outcome = self._outcome(tuple(map(self._shown, roots)), real, real.coin)
+        if isinstance(outcome, FunctionFailed):
+            raise outcome
+        return outcome
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)
+        call = replace(call, beside=[]) if self.logprobs else call
         hint = f"; the {self.interface.name} interface calls it with {self.interface.how(self.batched)}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
         hint += "; further arguments can be given"
@@ -347,7 +367,31 @@ class Audited:
                 self.log.called.update(dict.fromkeys(call.made))
             for verdict, root in zip(verdicts, nodes, strict=False):
                 assert_verdict(verdict, _Below(root), len(root.target))
+            if call.beside is not None:
+                logprobs = [call.beside[-1]] if len(verdicts) == 1 and not self.batched else call.beside[-1]
+                for verdict, root, given in zip(verdicts, nodes, logprobs, strict=True):
+                    assert_logprobs(verdict, root, given, self.rows.kind.tolerance)
         return verdicts
+
+
+def assert_logprobs(verdict: Verdict, root: DraftNode, given: Any, rounding: float) -> None:
+    """Raise `BrokenResult` unless the numbers are the logarithms of the probabilities of the tokens of a block.
+
+    Those that an engine returns are of float32: up to `LOG_ROUNDING`, or what the kind of its rows allows.
+    """
+    block, node = (*verdict.accepted[len(root.context) :], verdict.correction), root
+    if not isinstance(given, (list, tuple)) or len(given) != len(block):
+        raise BrokenResult(f"it returned {given!r} as log-probabilities of {len(block)} tokens; give one for each")
+    for place, (token, number) in enumerate(zip(block, given, strict=True)):
+        wanted = log(float(node.target[token])) if node.target[token] > 0 else -inf
+        if not isinstance(number, float) or not (
+            number == wanted or abs(number - wanted) <= LOG_ROUNDING + 10 * rounding
+        ):
+            raise BrokenResult(
+                f"it returned {number!r} as log-probability of token {token} after {node.context}, which has "
+                f"{wanted:.9g} in the target's row"
+            )
+        node = node.child(token) if place < len(block) - 1 else node
 
 
 @dataclass(frozen=True)

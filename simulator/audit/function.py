@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
+from draftproof.simulator.audit.program import Program, as_program
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.said import said
@@ -42,23 +44,31 @@ def make_audit(
     typed: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
     tolerance: float = TOLERANCE,
+    logprobs: bool = False,
 ) -> Audit:
     """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
     interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy" or
     "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of `Fraction`.
     keywords: further arguments of the function. processing: what it does to the rows itself, such as
-    "temperature=.7,top_p=.9". typed, notes: see `Audited`. tolerance: the largest bias that is lossless.
+    "temperature=.7,top_p=.9". typed, notes, logprobs: see `Audited`. tolerance: the largest bias that is lossless.
     """
     chosen = interface_named(interface)
+    if isinstance(function, Program):
+        chosen = as_program(chosen)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
     if rows.library == "torch":  # imported before the first call, which it follows
         torch_module("rows in torch")
     label = str(name or getattr(function, "__name__", type(function).__name__))
+    sampling = Sampling.parse(processing, "processing") if isinstance(processing, str) else processing
+    if logprobs and not sampling.is_identity:
+        raise InvalidInput(
+            "log-probabilities are compared with the rows that are handed over; leave out the processing"
+        )
     followed = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, typed=typed or {}, notes=tuple(notes)
     )
-    sampling = Sampling.parse(processing, "processing") if isinstance(processing, str) else processing
+    followed = replace(followed, logprobs=logprobs)
     return Audit(followed, sampling, batch, tolerance)
 
 

@@ -32,8 +32,8 @@ UNITS, DENOMINATOR = 16, 997
 MOST_WIDE = 5
 #: Tokens of the case for functions that sort.
 MANY_TOKENS = 7
-#: Cases that an audit has where they are asked for.
-ALSO = ("masked",)
+#: What an audit has where it is asked for: cases, and other questions than the law.
+ALSO = ("masked", "reproducible", "logprobs")
 #: What each case is, by its name.
 TITLES = {
     "context": "p and q depend on the context",
@@ -113,7 +113,7 @@ def also_cases(
     """The cases that `also` adds, a part of `ALSO`, to those that are known; raises `InvalidInput` for another name."""
     for name in also:
         if name not in ALSO:
-            raise InvalidInput(f"there are no rows {name!r} to be added; choose from {', '.join(ALSO)}")
+            raise InvalidInput(f"there is no {name!r} to be added; choose from {', '.join(ALSO)}")
     wanted = "masked" in also and all(case.name != "masked" for case in known)
     return default_cases(interface, scheme, ["masked"], batch) if wanted else []
 

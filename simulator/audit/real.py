@@ -31,7 +31,7 @@ class RealCoins:
             drawn: Any = self._generator.random(shape, np.float32 if single else np.float64)
         else:
             drawn = getattr(self._generator, kind)(size=shape)
-        return _in_library(drawn, library, dtype)
+        return in_library(drawn, library, dtype)
 
     def seed(self, name: str, value: int) -> int:
         """A new seed for the argument of that name."""
@@ -68,7 +68,8 @@ def _kernels() -> AbstractContextManager[None]:
     return libdevice_computed()
 
 
-def _in_library(numbers: Any, library: str, dtype: Any) -> Any:
+def in_library(numbers: Any, library: str, dtype: Any) -> Any:
+    """Numbers as lists of Python or as an array of numpy or torch."""
     array = np.asarray(numbers, dtype=dtype or np.float64)
     if library == "torch":
         return sys.modules["torch"].from_numpy(array)

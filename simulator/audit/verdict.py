@@ -25,6 +25,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import Hypothesis
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Endless
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
+from draftproof.simulator.audit.program import Program
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -68,6 +69,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
             raise InvalidInput("corner coins take one request a call; leave out the batch")
+        if self.boundary and isinstance(self.audit.audited.function, Program):
+            raise InvalidInput("corner coins are met where Python compares; `draftproof vectors` has them for programs")
 
 
 @dataclass(frozen=True)

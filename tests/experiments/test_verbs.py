@@ -121,7 +121,7 @@ def test_a_wrong_world_is_named_with_the_way_out(world, words) -> None:
     ("verb", "seldom"),
     [
         ("check", "--max-runs"), ("prove", "--max-trees"), ("audit", "--max-runs"), ("compare", "--max-runs"),
-        ("bound", "--gap"), ("claims", None), ("report", None), ("verify", None),
+        ("bound", "--gap"), ("claims", None), ("vectors", None), ("report", None), ("verify", None),
         ("model train", "--cost"), ("model validate", "--vectors"), ("model choose", "--clock"),
     ],
 )  # fmt: skip

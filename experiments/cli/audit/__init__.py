@@ -1,6 +1,7 @@
 """`draftproof.audit` and `draftproof audit`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
 from pathlib import Path
@@ -75,11 +76,14 @@ def audit(
     seed: int = 0,
     gallery: str | None = None,
     witness: str | None = None,
+    program: str | None = None,
+    numbers: str | Sequence[str] | None = None,
+    answer_seconds: float = 30,
 ) -> Result:
     """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged.
 
-    With sample a refusal is followed by a test on real random numbers. Exit 1: refuted at the level, or it fails in
-    some calls; 2: no bias found.
+    With sample a refusal is followed by a test on real random numbers. Exit 1: refuted, or some calls fail; 2: no bias
+    found, no proof.
 
     Args:
         function: FILE.py:FUNCTION, or an installed MODULE:FUNCTION.
@@ -93,13 +97,15 @@ def audit(
         argument: Another argument, NAME=VALUE, or what the code reads, self.NAME=VALUE, global.NAME=VALUE.
         batch: Requests in one call.
         tolerance: The largest bias that passes: a total variation; 1e-2 for an engine of 16 bits.
-        sample: Where no exact answer is possible: up to N calls with real random numbers; never a proof.
+        sample: Calls at most, where no answer is exact.
+        program: A command that is asked in place of FUNCTION.
 
     Other Parameters:
         library: Rows as lists of Python, of numpy or of torch (where it is not given, as the interface has them).
         lengths: Paths of these lengths: 2,1; in a batch one for each request.
         cases: Only these default instances: context,zeros,..
-        also: Instances to add: masked (tokens of probability zero, as logits -inf).
+        also: To add: masked (an instance with tokens of probability zero, as logits -inf), reproducible (do tokens of
+            a request depend on its neighbours in a batch?), logprobs (are those beside the tokens the target's?).
         logits: Pass rows as natural logarithms.
         processing: How the function itself processes rows, as temperature=.7,top_k=50.
         boundary: Also try random numbers at the ends of their range.
@@ -114,6 +120,8 @@ def audit(
         gallery: Audit a public project again from its checkout, or all in a folder of checkouts: FUNCTION is then an
             entry of `list gallery`, or nothing for all. Exit 1: not as recorded.
         witness: File of a witness; where it is not given, a name made from the content.
+        numbers: Random numbers that the program takes, as uniforms,final_uniform; without them it draws its own.
+        answer_seconds: Seconds in which the program must answer.
     """
     given = dict(locals())
     if gallery is not None:
@@ -121,8 +129,6 @@ def audit(
 
         _refuse_beside_gallery(given)
         return measure(None if function is None else str(function), Path(gallery))
-    if function is None:
-        raise InvalidInput("no function is named; write FILE.py:FUNCTION or MODULE:FUNCTION")
     if not 0 < level < 1:
         raise InvalidInput(f"level {level}: give the largest probability of a false alarm, such as 1e-6")
     if sample is not None and sample < 1:
@@ -133,31 +139,40 @@ def audit(
         raise InvalidInput(f"shrink_seconds {shrink_seconds:g}: give a time, or 0 to keep the refuted instance")
     from draftproof.experiments.cli.audit import plan, sampled, views
     from draftproof.experiments.cli.audit.work import Report, carry_out
+    from draftproof.simulator.audit.neighbours import PAIRS, unlike_neighbours
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
     check_files([function, world], {"witness": witness})
     chain = Sampling.parse(processing or "", "processing")
     chain.assert_row_wise()
     options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}
+    options |= {"logprobs": "logprobs" in plan.listed(also)}
     options |= {"arithmetic": arithmetic, "processing": chain.text, "tolerance": tolerance}
-    audited = plan.load_audit(function, argument or [], **options)
-    wanted = {name: given[name] for name in signature(plan.Instances).parameters}
-    instances = plan.Instances(**wanted)
-    spec = function if isinstance(function, str) else audited.name
-    request = Request(spec, audited, instances.chosen(audited), boundary, max_runs, instances.samplings)
-    report, is_object = Report(request), not isinstance(function, str)
-    try:
-        carry_out(report, shrink_seconds)
-    except KeyboardInterrupt:
-        raise Interrupted(views.audit_result(report, witness, is_object)) from None
-    except NOT_JUDGED as error:
-        if sample is None:
-            raise
-        result = sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
-        if result.verdict == INTERRUPTED:
-            raise Interrupted(result) from None
-        return result
-    return views.audit_result(report, witness, is_object)
+    with plan.loaded(function, program, numbers, answer_seconds, argument or [], **options) as audited:
+        wanted = {name: given[name] for name in signature(plan.Instances).parameters}
+        instances = plan.Instances(**wanted)
+        spec = audited.name if program is None and not isinstance(function, str) else str(function or program)
+        request = Request(spec, audited, instances.chosen(audited), boundary, max_runs, instances.samplings)
+        report, is_object = Report(request), spec == audited.name
+        notes: list[str] = []
+        if "reproducible" in plan.listed(also):
+            found = unlike_neighbours(audited, request.cases)
+            if found is not None:
+                return views.not_reproducible(request, found)
+            notes = [f"reproducible: no request depends on its neighbours in {PAIRS} pairs of batches of each instance"]
+        try:
+            carry_out(report, shrink_seconds)
+        except KeyboardInterrupt:
+            raise Interrupted(views.audit_result(report, witness, is_object)) from None
+        except NOT_JUDGED as error:
+            if sample is None:
+                raise
+            result = sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
+            if result.verdict == INTERRUPTED:
+                raise Interrupted(result) from None
+            return result
+        result = views.audit_result(report, witness, is_object)
+        return replace(result, notes=[*result.notes, *notes])
 
 
 def _refuse_beside_gallery(given: Mapping[str, Any]) -> None:

@@ -30,6 +30,8 @@ from draftproof.simulator.tables import context_index
 TARGET_WEIGHTS = (30.0, 300.0, 3000.0)
 #: The values of `a`: how far alternatives are shifted towards the draft.
 SHIFTS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+#: The probability with which a bias of `smallest_found` is found, and the quantile of a normal number for it.
+FOUND, QUANTILE = 0.95, 1.645
 
 
 def average(logs: Any) -> float:
@@ -121,6 +123,50 @@ def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
         ]
     )
     return average([estimated, fixed])
+
+
+def smallest_found(counts: Sequence[Counts], rows: Sequence[RowsAfter], level: float) -> float:
+    """About the total variation of the texts after any one root that so many runs refute with probability `FOUND`.
+
+    An estimate for many runs. After a context with `n` of the runs, an estimated alternative of weight `s` gains half a
+    noncentral chi-square number times `n / (n + s)`, and pays `log(1 + n / s) / 2` for each free probability. By
+    Pinsker's inequality a total variation `d` has a divergence of at least `2 d**2`, wherever it is.
+    """
+    return min(_found_by(weight, counts, rows, level) for weight in TARGET_WEIGHTS)
+
+
+def _found_by(weight: float, counts: Sequence[Counts], rows: Sequence[RowsAfter], level: float) -> float:
+    visits, free, runs = [], [], []
+    for each, root in zip(counts, rows, strict=True):
+        total = int(each.counts[0].sum())
+        reached, own = [np.ones(1)], []
+        for p in root.target:
+            own.append(np.maximum((p > 0).sum(1) - 1, 0))
+            reached.append((reached[-1][:, None] * p).ravel())
+        visits.append(total * np.concatenate(reached[:-1]))
+        free.append(np.concatenate(own))
+        runs.append(total)
+    n, k = np.concatenate(visits), np.concatenate(free)
+    gain = n / (n + weight)
+    cost = (k * np.log1p(n / weight)).sum() / 2 + log(2 * len(TARGET_WEIGHTS) / level) - (gain * k).sum() / 2
+    noise = (gain**2 * k).sum() / 2
+    needed = (QUANTILE + np.sqrt(QUANTILE**2 + 2 * cost + noise)) ** 2 - noise
+    return max(
+        min(1.0, float(np.sqrt(needed / (4 * total * _share(own[own > 0], weight))))) if total else 1.0
+        for total, own in zip(runs, visits, strict=True)
+    )
+
+
+def _share(visits: Any, weight: float) -> float:
+    """The least share of its divergence that a bias gains, however it is spread over contexts with so many visits.
+
+    Where the part at the rarest contexts is bounded context by context, and the other one by the divergence of all of
+    it; for the best division into these two.
+    """
+    visits = np.sort(visits)
+    lost = 1 + weight / visits
+    rarer = np.cumsum(visits / visits[-1] * lost)
+    return float((1 / (lost + np.append(0, rarer[:-1]))).max())
 
 
 def _estimated(counts: Any, rows: Any, weight: float) -> float:

@@ -4,7 +4,8 @@ import ast
 import importlib
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, SelfDrafted, default_cases, make_audit
 from draftproof.simulator.audit.instances import also_cases
+from draftproof.simulator.audit.interfaces import interface_named
+from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -25,6 +28,33 @@ from draftproof.simulator.symbolic import LocatedFunction, function_in_module, l
 
 #: Further arguments of a function as they may be given: NAME=VALUE, several of these, or values by name.
 Arguments = str | Sequence[str] | Mapping[str, Any]
+
+
+@contextmanager
+def loaded(
+    function: str | Callable[..., Any] | None,
+    program: str | None,
+    numbers: str | Sequence[str] | None,
+    answer_seconds: float,
+    arguments: Arguments,
+    **options: Any,
+) -> Iterator[Audit]:
+    """The audit of a function, or of a program, which is ended afterwards; raises `InvalidInput`."""
+    if (function is None) == (program is None):
+        raise InvalidInput("name one function, FILE.py:FUNCTION or MODULE:FUNCTION, or a program")
+    if function is not None:
+        if numbers is not None:
+            raise InvalidInput("numbers are for a program; a function is asked for them by its parameters")
+        yield load_audit(function, arguments, **options)
+        return
+    if not 0 < answer_seconds < float("inf"):
+        raise InvalidInput(f"answer_seconds {answer_seconds:g}: give a time above 0")
+    settings = listed(numbers), options["batch"], answer_seconds, options["logprobs"]
+    made = Program(str(program), interface_named(options["interface"]), *settings)
+    try:
+        yield load_audit(made, arguments, **options)
+    finally:
+        made.ends()
 
 
 def load_audit(function: str | Callable[..., Any], arguments: Arguments, **options: Any) -> Audit:
@@ -157,12 +187,12 @@ class Instances:
     def chosen(self, audit: Audit) -> list[Case]:
         """The instances to be judged; raises `InvalidInput` on a contradiction."""
         judged = self._default(audit) if self.world is None else self._of_worlds(audit, self.world)
-        scheme, also = self._scheme(audit, None), _listed(self.also)
+        scheme, also = self._scheme(audit, None), listed(self.also)
         added = also_cases(audit.audited.interface, scheme, also, judged, audit.batch > 1)
         return judged + self._sampled(added)
 
     def _default(self, audit: Audit) -> list[Case]:
-        names = None if self.cases is None else _listed(self.cases)
+        names = None if self.cases is None else listed(self.cases)
         if self.told is not None and not isinstance(self.told, str):
             raise InvalidInput("a process as told is for a world of two processes; give told as a text")
         scheme = self._scheme(audit, None)
@@ -213,7 +243,7 @@ class Instances:
         return schemes[0]
 
 
-def _listed(given: str | Sequence[Any] | None) -> list[str]:
+def listed(given: str | Sequence[Any] | None) -> list[str]:
     """The parts of texts with commas, or of several things."""
     several = [given] if isinstance(given, str) else given or ()
     parts = [part.strip() for each in several for part in str(each).split(",")]
@@ -221,7 +251,7 @@ def _listed(given: str | Sequence[Any] | None) -> list[str]:
 
 
 def _whole_numbers(lengths: str | Sequence[Any]) -> list[int]:
-    parts = _listed(lengths)
+    parts = listed(lengths)
     if not parts or not all(part.isdecimal() for part in parts):
         raise InvalidInput(f"lengths {lengths}: write whole numbers, the longest first: 2,1")
     return [int(part) for part in parts]

@@ -17,13 +17,14 @@ from math import exp, inf, log
 
 import numpy as np
 
-from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes
+from draftproof.experiments.cli.audit.e_process import FOUND, Counts, RowsAfter, log_e_value, refutes, smallest_found
 from draftproof.experiments.cli.audit.views import about
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -32,6 +33,7 @@ from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.tables import context_at
+from draftproof.simulator.symbolic import NotFollowed
 
 #: Calls on one instance between two looks at the test.
 PORTION = 128
@@ -64,8 +66,9 @@ class Place:
 class Sampled:
     """What samples showed.
 
-    largest: the logarithm of the largest e-value. refusal: why there is no exact answer. failures: of single calls,
-    after which the test ends. finished: False after Ctrl-C.
+    largest: the logarithm of the largest e-value. would_find: see `smallest_found`. refusal: why there is no exact
+    answer. failures: of single calls, after which the test ends. stopped: why no further call is possible. finished:
+    False after Ctrl-C.
     """
 
     request: Request
@@ -75,8 +78,10 @@ class Sampled:
     wanted: int
     samples: int
     largest: float
+    would_find: float
     place: Place
     failures: tuple[Failure, ...] = ()
+    stopped: str = ""
     finished: bool = True
 
     @property
@@ -117,13 +122,16 @@ class _Instance:
         trees = [scheme.draw(expected.draft, self._coin) for _ in range(calls)]
         roots: list[DraftNode] = [tree.root(expected.target, expected.draft) for tree in trees]
         texts = []
-        for end, tree in zip(self._verifier.sampled(roots, seed), trees, strict=True):
+        ends = self._verifier.sampled(roots, seed)
+        for end, tree in zip(ends, trees, strict=False):
             if isinstance(end, FunctionFailed):
                 self.failures.append(Failure(self.case, end))
-                continue
-            assert_verdict(end, tree, expected.vocab_size)
-            texts.append(self._text(end))
+            elif isinstance(end, Verdict):
+                assert_verdict(end, tree, expected.vocab_size)
+                texts.append(self._text(end))
         self.counts += self._counted(texts)
+        if isinstance(ends[-1], NotFollowed):
+            raise ends[-1]
 
     def worst(self) -> Place:
         """The token that came most unlike its probability."""
@@ -186,18 +194,23 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
     seconds = (time.perf_counter() - started) / done * wanted
     remark(f"no exact answer: {refusal}")
     remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
-    finished = False
+    finished, stopped = False, ""
     with bar(f"{request.audit.name}: calls", wanted) as tick, suppress(KeyboardInterrupt):
         tick(done)
-        while done < wanted and not refutes(largest, level) and not failures():
-            made = add(PORTION)
-            done += made
-            tick(made)
-            largest = max(largest, _log_value(instances))
+        try:
+            while done < wanted and not refutes(largest, level) and not failures():
+                made = add(PORTION)
+                done += made
+                tick(made)
+                largest = max(largest, _log_value(instances))
+        except NotFollowed as error:
+            stopped = str(error)
         finished = True
-    largest = max(largest, _log_value(instances))
+    largest, done = max(largest, _log_value(instances)), done_by()
+    would_find = smallest_found([instance.counts for instance in instances], [each.rows for each in instances], level)
     place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
-    return Sampled(request, refusal, seed, level, wanted, done, largest, place, tuple(failures()), finished)
+    ends = tuple(failures()), stopped, finished
+    return Sampled(request, refusal, seed, level, wanted, done, largest, would_find, place, *ends)
 
 
 def _log_value(instances: Sequence[_Instance]) -> float:
@@ -229,6 +242,7 @@ def sampled_result(found: Sampled) -> Result:
         "log10_e_value": value,
         "log10_needed": needed,
         "p_value": found.p_value,
+        "would_find": found.would_find,
         "place": {
             "case": place.case.name,
             "scheme": str(place.case.scheme),
@@ -249,6 +263,13 @@ def sampled_result(found: Sampled) -> Result:
             f"a lossless function is refuted with a probability of at most {found.level:g}",
             f"{unlike}: {place}",
         ]
+    if not found.refuted:
+        notes.append(
+            f"a total variation of {found.would_find:.2g} on any one of these instances would have been found with a "
+            f"probability of about {FOUND:.0%}; a smaller one may be there"
+        )
+    if isinstance(audit.audited.function, Program):
+        notes += audit.audited.function.notes
     notes += [f"no exact answer: {found.refusal}", audit.audited.adapter]
     failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
     tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
@@ -264,4 +285,6 @@ def _verdict(found: Sampled) -> str:
         return f"FAILS in {calls}: {found.failures[0].error.what}"
     if not found.finished:
         return f"UNFINISHED, no verdict: {counted}"
+    if found.stopped and not found.refuted:
+        return f"NOT JUDGED, no bias found in {counted}, then: {found.stopped}"
     return f"REFUTED by {counted}" if found.refuted else f"NO BIAS FOUND in {counted}: not a proof"

@@ -13,8 +13,12 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import INTERRUPTED
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted
+from draftproof.simulator.audit.cells import MISSED
 from draftproof.simulator.audit.judge import TOLERANCE
+from draftproof.simulator.audit.neighbours import Neighbours
+from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.said import reused, said
+from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -64,6 +68,16 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
     return Result(title, tables, notes, code, files)
 
 
+def not_reproducible(request: Request, found: Neighbours) -> Result:
+    """The result where tokens of a request depend on its neighbours; verdict 1."""
+    fields = {"case": found.case.name, "request": found.request, "seed": found.seed}
+    row = {**about(request.spec, request.audit), "verdict": "NOT REPRODUCIBLE", "lossless": None, **fields}
+    batches = [{"batch": batch, "tokens": tokens} for batch, tokens in zip(found.batches, found.tokens, strict=True)]
+    tables = [Table.whole(_ROWS, [row]), Table.whole((), batches, name="batches", shown=False)]
+    title = f"{request.spec} ({request.audit.audited.interface.name} interface)"
+    return Result(title, tables, [str(found), request.audit.audited.adapter], 1)
+
+
 def about(spec: str, audit: Audit) -> dict[str, Any]:
     """What every result about a function has beside its verdict."""
     audited = audit.audited
@@ -90,6 +104,8 @@ def _rests(report: Report) -> list[str]:
     )
     if not kind.arithmetic.exact:
         lines.append(f"up to {kind.tolerance:g} it counts as rounding of the function's own {kind.name} numbers")
+    if isinstance(audited.function, Program):
+        lines += audited.function.notes
     if audited.log.left_out:
         lines.append(
             f"branches of probability up to {audited.log.left_out:.1g}, which only rounding makes possible, "
@@ -112,6 +128,8 @@ def _verdict(report: Report) -> str:
         return f"FAILS on {failed} of {failed + others} instances"
     if report.corners:
         return "REFUTED at a corner coin"
+    if isinstance(report.request.audit.audited.function, Program):
+        count += f" by bisecting, which can miss answers on less than {MISSED:.1%} of the numbers of a call"
     if verdict.bias > kind.tolerance:
         return f"LOSSLESS up to a bias of {float(verdict.bias):.2g} on {count}"
     return f"LOSSLESS on {count}{'' if kind.arithmetic.exact else ', up to the rounding of the function'}"
@@ -183,7 +201,9 @@ def _witness(
     if isinstance(scheme, (SelfDrafted, Ragged)):  # a file cannot name these schemes
         storable = replace(witness, instance=replace(witness.instance, scheme=None))
     name = file or str(witness_path(storable.verifier, storable.instance))
-    again = ["draftproof", "audit", report.request.spec, *_flags(report), "--world", name]
+    function = report.request.audit.audited.function
+    subject = ["--program"] if isinstance(function, Program) else []
+    again = ["draftproof", "audit", *subject, report.request.spec, *_flags(report), "--world", name]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
     again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
     nameless = is_object or (isinstance(scheme, UserScheme) and "file" not in scheme.as_dict())
@@ -213,6 +233,8 @@ def _flags(report: Report) -> list[str]:
     flags += ["--arithmetic", rows.kind.name] if rows.kind.name != "float64" else []
     flags += ["--logits"] if rows.logits else []
     flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
+    if isinstance(audited.function, Program) and audited.function.numbers:
+        flags += ["--numbers", ",".join(audited.function.numbers)]
     flags += ["--tolerance", f"{audit.tolerance:g}"] if audit.tolerance != TOLERANCE else []
     for name, text in _arguments(audit).items():
         flags += ["--argument", f"{name}={text}"]

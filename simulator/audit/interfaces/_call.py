@@ -45,7 +45,8 @@ class Call:
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
     itself draws. batched: whether the function takes several requests at once. ends: the token that ends a text, where
-    there is one. made: the arguments of the call by name, once it is made.
+    there is one. made: the arguments of the call by name, once it is made. beside: where the function returns
+    log-probabilities beside its tokens, what they are, once it is made.
     """
 
     function: Callable[..., Any]
@@ -57,13 +58,19 @@ class Call:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     ends: int | None = None
     made: dict[str, Any] = field(default_factory=dict)
+    beside: list[Any] | None = None
 
     def result(self, in_order: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
         seeds = seeds_of(self.function, len(in_order), {**self.keywords, **named})
         given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
         self.made.update({**in_order, **named, **given})
-        return self.function(*in_order.values(), **{**self.keywords, **named, **given})
+        result = self.function(*in_order.values(), **{**self.keywords, **named, **given})
+        if self.beside is None:
+            return result
+        tokens, logprobs = pair(result, "with logprobs it must return its usual result and the log-probabilities")
+        self.beside.append(concrete(logprobs))
+        return tokens
 
     @property
     def root(self) -> DraftNode:
@@ -334,6 +341,13 @@ def noise_parameters(function: Callable[..., Any], positional: int, known: Any) 
     later = later_parameters(function, positional)
     kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
     return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def noise_of_tree(call: Call, positional: int) -> dict[str, Any]:
+    """The random numbers that parameters after the first `positional` ask for: as many as drafted tokens, or one."""
+    kinds = noise_parameters(call.function, positional, call.keywords)
+    drafted = sum(len(node.children) for node in nodes_of(call.root))
+    return {name: random_argument(call, kind, (), drafted, call.size) for name, kind in kinds.items()}
 
 
 def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int, size: int) -> Any:

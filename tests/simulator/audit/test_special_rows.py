@@ -32,5 +32,5 @@ def test_masks_are_in_p_in_q_and_in_both():
 
 
 def test_rows_that_cannot_be_added_are_named(planted):
-    with pytest.raises(InvalidInput, match="there are no rows 'naan' to be added; choose from masked"):
+    with pytest.raises(InvalidInput, match="there is no 'naan' to be added; choose from masked"):
         judged(planted, "right_masked", ["naan"])

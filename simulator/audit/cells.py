@@ -1,0 +1,163 @@
+"""The cells of random numbers on which a program gives one answer, found by asking it.
+
+A box of numbers in which all that was asked gave one answer is a cell. Where two points differ, one axis on which the
+answer changes is bisected, and the box is cut there. So verifiers that compare each number with a bound are known up to
+`RESOLUTION`; what bisecting can miss is `MISSED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+
+from draftproof.simulator.symbolic import NotFollowed
+from draftproof.simulator.symbolic.where import SAMPLE
+
+#: Cuts are known up to this distance, and numbers closer to 0 and 1 are not asked for.
+RESOLUTION = 2.0**-40
+#: Random points that are asked for in a box, by its share of all numbers, and at least.
+POINTS, FEWEST = 1000, 16
+#: Axes whose corners are all asked for; of more as many random ones.
+CORNERS = 6
+#: Cells of one call at most.
+MOST = 300
+#: Points of an interval that are asked for at once while it is bisected.
+_PARTS = 8
+#: A share of the numbers of a call whose answers differ from those of the cells around them is seen with a probability
+#: of 1 - 1e-6, if it is at least this.
+MISSED = log(1e6) / POINTS
+
+Point = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A box that is cut: what is below `edge` on this axis, and what is not."""
+
+    axis: int
+    edge: float
+    below: Any
+    above: Any
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A box with one answer."""
+
+    answer: Any
+
+
+class Bisection:
+    """The cells of one call, after `find`. ask: gives the answers at several points.
+
+    `find` raises `NotFollowed` where the answers are not a function of the numbers, or change along no axis.
+    """
+
+    def __init__(self, ask: Callable[[Sequence[Point]], list[Any]], axes: int) -> None:
+        self._ask, self._axes = ask, axes
+        self._random = np.random.default_rng(0)
+        self._known: dict[Point, Any] = {}
+        self.cells = 0
+        self.root: Cut | Cell | None = None
+        self._refusal: NotFollowed | None = None
+
+    def find(self) -> None:
+        """Ask, unless that was done; see the class."""
+        if self._refusal is not None:
+            raise self._refusal
+        if self.root is None:
+            try:
+                self.root = self._found([RESOLUTION] * self._axes, [1 - RESOLUTION] * self._axes, [])
+            except NotFollowed as error:
+                self._refusal = error
+                raise
+
+    def answer(self, numbers: Sequence[Any]) -> Any:
+        """That of the cell in which these numbers are: symbols or floats."""
+        place: Any = self.root
+        while isinstance(place, Cut):
+            place = place.below if numbers[place.axis] < place.edge else place.above
+        return place.answer
+
+    def _found(self, low: list[float], high: list[float], inside: list[Point]) -> Cut | Cell:
+        """The cells of a box; inside: points in it whose answers are known."""
+        corners = self._corners(low, high)
+        inside = [*inside, *self._more(low, high, len(inside))]
+        self._learn([*corners, *inside])
+        pair = self._differing(corners, inside, high)
+        if pair is None:
+            self.cells += 1
+            if self.cells > MOST:
+                raise NotFollowed(
+                    f"its answers are constant on no {MOST:,} boxes of random numbers (does it multiply or race "
+                    f"them?), which bisecting cannot follow; {SAMPLE}"
+                )
+            return Cell(self._known[corners[0]])
+        axis, point, end = pair
+        last, edge = self._edge(axis, point, end)
+        parts = [each for each in inside if each[axis] <= last], [each for each in inside if each[axis] >= edge]
+        below = self._found(low, [*high[:axis], last, *high[axis + 1 :]], parts[0])
+        return Cut(axis, edge, below, self._found([*low[:axis], edge, *low[axis + 1 :]], high, parts[1]))
+
+    def _corners(self, low: list[float], high: list[float]) -> list[Point]:
+        ends = list(zip(low, high, strict=True))
+        if self._axes <= CORNERS:
+            return list(product(*ends))
+        chosen = self._random.integers(2, size=(2**CORNERS, self._axes)).tolist()
+        return [tuple(pair[end] for pair, end in zip(ends, row, strict=True)) for row in chosen]
+
+    def _more(self, low: list[float], high: list[float], known: int) -> list[Point]:
+        """Random points of a box, so that with those that are known there are as many as its share wants."""
+        wanted = max(FEWEST, ceil(POINTS * float(np.prod(np.subtract(high, low)))))
+        points = self._random.uniform(low, high, size=(max(wanted - known, 0), self._axes))
+        return [tuple(map(float, point)) for point in points]
+
+    def _learn(self, points: Sequence[Point]) -> None:
+        """Ask for what is not known, and for some of it once more."""
+        new = list(dict.fromkeys(point for point in points if point not in self._known))
+        again = new[-FEWEST:]
+        answers = self._ask([*new, *again])
+        self._known.update(zip(new, answers, strict=False))
+        if answers[len(new) :] != [self._known[point] for point in again]:
+            raise NotFollowed(
+                "it gives two answers to the same request with the same numbers; it must decide with the numbers that "
+                f"it gets, and keep no state; or let it draw its own, and {SAMPLE}"
+            )
+
+    def _differing(
+        self, corners: Sequence[Point], inside: Sequence[Point], high: list[float]
+    ) -> tuple[int, Point, Point] | None:
+        """An axis and two points of different answers that differ there alone; None where all answers are alike."""
+        first = corners[0]
+        other = next((point for point in (*corners, *inside) if self._known[point] != self._known[first]), None)
+        if other is None:
+            return None
+        for axis in range(self._axes):  # the first axis on which corners differ, so that few boxes are cut
+            for corner in corners:
+                beside = (*corner[:axis], high[axis], *corner[axis + 1 :])
+                if beside in self._known and self._known[beside] != self._known[corner]:
+                    return axis, corner, beside
+        walk = [(*other[:axis], *first[axis:]) for axis in range(self._axes + 1)]
+        self._learn(walk)
+        axis = next(place for place in range(self._axes) if self._known[walk[place]] != self._known[walk[place + 1]])
+        return axis, walk[axis], walk[axis + 1]
+
+    def _edge(self, axis: int, point: Point, other: Point) -> tuple[float, float]:
+        """Two neighbours on an axis between which the answer changes, at a distance of `RESOLUTION`."""
+        low, high = sorted((point, other), key=lambda each: each[axis])
+        before, start, end = self._known[low], low[axis], high[axis]
+        while end - start > RESOLUTION:
+            numbers = [start + (end - start) * part / _PARTS for part in range(1, _PARTS)]
+            points = [(*low[:axis], number, *low[axis + 1 :]) for number in numbers]
+            answers = self._ask(points)
+            changed = next((place for place, answer in enumerate(answers) if answer != before), len(answers))
+            bounds = [start, *numbers, end]
+            start, end = bounds[changed], bounds[changed + 1]
+        for number in (start, end):
+            self._learn([(*low[:axis], number, *low[axis + 1 :])])
+        return start, end

@@ -1,0 +1,367 @@
+"""`draftproof audit --program CMD`: programs in any language, through a pipe."""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes, smallest_found
+from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Bisection
+from draftproof.simulator.symbolic import NotFollowed
+
+DATA = Path(__file__).parents[2] / "data"
+PROGRAMS = DATA / "programs"
+PYTHON = f"{sys.executable} {PROGRAMS}/client.py"
+NUMBERS = ("--numbers", "uniforms,final_uniform")
+CHAIN = ("--interface", "chain", "--shrink-seconds", 0, "--json")
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Commands of the client in C, right and wrong."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler of C")
+    folder = tmp_path_factory.mktemp("c")
+    for name, flags in (("right", ()), ("wrong", ("-DBUG",))):
+        made = [compiler, "-O2", *flags, str(PROGRAMS / "client.c"), "-o", str(folder / name)]
+        subprocess.run(made, check=True, timeout=60)
+    return f"{folder}/right", f"{folder}/wrong"
+
+
+@pytest.fixture
+def clients(request):
+    """Commands of a client, right and wrong."""
+    if request.param == "c":
+        return request.getfixturevalue("compiled")
+    if request.param == "node":
+        if shutil.which("node") is None:
+            pytest.skip("there is no Node")
+        return f"node {PROGRAMS}/client.js", f"node {PROGRAMS}/client.js bug"
+    torch = pytest.importorskip("torch")
+    command = f"{sys.executable} {PROGRAMS}/client_torch.py"
+    command += " --device cuda" if torch.cuda.is_available() else ""
+    return command, f"{command} --bug"
+
+
+def audited(draftproof, command, *given, cases="three_tokens,zeros"):
+    return draftproof("audit", "--program", command, *CHAIN, "--cases", cases, *given)
+
+
+@pytest.mark.parametrize("clients", ["c", "node", "torch"], indirect=True)
+def test_clients_are_judged_rightly_exactly_and_by_samples(draftproof, clients):
+    right, wrong = clients
+    exact = audited(draftproof, right, *NUMBERS)
+    assert exact.code == 0
+    assert exact.row["verdict"].startswith("LOSSLESS on 2 instances by bisecting, which can miss answers on less than")
+    assert exact.row["bias"] < 1e-11
+    refuted = audited(draftproof, wrong, *NUMBERS, cases="short")
+    assert refuted.code == 1
+    assert refuted.json["hypotheses"][0]["name"] == "correction from p"
+    assert audited(draftproof, right, "--sample", 1000, cases="short").code == 2
+    assert audited(draftproof, wrong, "--sample", 20000, cases="short").code == 1
+
+
+def test_a_witness_of_a_program_is_shown_by_its_command(draftproof):
+    ran = draftproof("audit", "--program", f"{PYTHON} numbers bug", *NUMBERS, *CHAIN[:2], "--cases", "short", "--json")
+    assert ran.code == 1
+    command = str(ran.json["witness"])
+    assert "audit --program" in command
+    assert "--numbers uniforms,final_uniform" in command
+
+
+def test_a_program_that_ignores_its_numbers_is_named(draftproof):
+    """One that draws its own gives two answers to a request; one that decides nothing has another law."""
+    ran = audited(draftproof, PYTHON, *NUMBERS, cases="short")
+    assert ran.code == 2
+    assert "it gives two answers to the same request with the same numbers" in ran.err
+    steady = write("steady.py", "uniforms = final_uniform = None", "[0]")
+    assert audited(draftproof, steady, *NUMBERS, cases="short").code == 1
+
+
+MATCHING = """
+def pick(row, number):
+    for token, weight in enumerate(row):
+        number -= weight
+        if number < 0:
+            return token
+    return max(token for token, weight in enumerate(row) if weight > 0)
+def walk(node, numbers, final, shift=0):
+    token = pick(node["target"], numbers[0] if numbers else final)
+    below = node["children"].get(str(token))
+    return [token] if below is None else [token, *walk(below, numbers[1:], final)]
+"""
+
+
+def test_trees_and_batches_take_numbers_too(draftproof):
+    command = write("tree.py", MATCHING, "walk(asked['root'], asked['uniforms'], asked['final_uniform'])")
+    given = ("--program", command, *NUMBERS, "--interface", "tree", "--cases", "context", "--json")
+    assert draftproof("audit", *given).code == 0
+    same = "[[pick(p[0], number)] for p, number in zip(asked['p'], asked['final_uniform'])]"
+    command = write("batch.py", MATCHING, same)
+    ran = audited(draftproof, command, *NUMBERS, "--batch", 2, "--also", "reproducible", cases="context")
+    assert ran.code == 0
+    assert any(note.startswith("reproducible: ") for note in ran.json["notes"])
+    command = write("shared.py", MATCHING, same.replace("number)]", "asked['final_uniform'][0])]"))
+    assert audited(draftproof, command, *NUMBERS, "--batch", 2, cases="context").code == 1
+
+
+def write(name, before, tokens):
+    """The command of a program whose answer is an expression of what is asked."""
+    Path(name).write_text(
+        f"import json, sys\n{before}\nfor line in sys.stdin:\n    asked = json.loads(line)\n"
+        f"    tokens = {tokens}\n    print(json.dumps({{'id': asked['id'], 'tokens': tokens}}), flush=True)\n"
+    )
+    return f"{sys.executable} {name}"
+
+
+def test_numbers_that_are_multiplied_are_refused(draftproof):
+    command = write("product.py", "", "[int(asked['uniforms'][0] * asked['final_uniform'] < 0.3)]")
+    ran = audited(draftproof, command, *NUMBERS, cases="short")
+    assert ran.code == 2
+    assert "constant on no 300 boxes of random numbers" in ran.err
+
+
+def test_noise_is_refused_and_sampled(draftproof):
+    command = write(
+        "race.py", "", "[min((x / (w + 1e-300), i) for i, (x, w) in enumerate(zip(asked['noise'], asked['p'][0])))[1]]"
+    )
+    given = ("--numbers", "noise")
+    ran = audited(draftproof, command, *given, cases="no_drafts")
+    assert ran.code == 2
+    assert "noise: cells of uniform numbers alone are bisected" in ran.err
+    ran = audited(draftproof, command, *given, "--sample", 500, cases="no_drafts")
+    assert (ran.code, ran.row["samples"]) == (2, 500)
+
+
+def test_what_bisecting_misses_is_what_it_says():
+    """An answer inside of a cell is seen where its share is as large as that which is told."""
+    width = MISSED ** (1 / 2)
+
+    def ask(points):
+        return [[int(0.4 < x < 0.4 + width and 0.4 < y < 0.4 + width)] for x, y in points]
+
+    found = Bisection(ask, 2)
+    found.find()
+    assert found.cells > 1
+    assert found.answer((0.45, 0.45)) == [1]
+    edges = Bisection(lambda points: [[int(x < 1 / 3)] for (x,) in points], 1)
+    edges.find()
+    assert abs(edges.root.edge - 1 / 3) <= RESOLUTION
+
+
+def test_answers_without_a_function_are_no_cells():
+    generator = np.random.default_rng(0)
+    with pytest.raises(NotFollowed, match="two answers"):
+        Bisection(lambda points: generator.integers(2, size=(len(points), 1)).tolist(), 1).find()
+
+
+FAULTS = {
+    "crash": "ended with exit code 3 after 200 answers",
+    "segfault": "was ended by signal 11 (SIGSEGV) after 200 answers",
+    "silent": "gave no answer to request 200 within 1 s",
+    "malformed": "wrote 'Loading model..' to request 200",
+    "no tokens": "wrote '{\"id\": 200}' to request 200",
+    "text": "to request 200; write one line",
+    "out of order": "answered request 201 where 200 is next",
+    "twice": "answered request 200 where 201 is next",
+    "closed": "closed its output after 200 answers",
+    "endless": "bytes without the end of a line",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_named_and_what_was_found_before_is_kept(draftproof, fault):
+    command = f"{sys.executable} {PROGRAMS}/faulty.py '{fault}' 200"
+    seconds = 60 if fault == "endless" else 1
+    ran = audited(draftproof, command, "--sample", 1000, "--answer-seconds", seconds, cases="short")
+    assert ran.code == 2
+    assert ran.row["verdict"].startswith("NOT JUDGED, no bias found in 20")
+    assert FAULTS[fault] in ran.row["verdict"]
+    assert ran.row["lossless"] is None
+
+
+@pytest.mark.parametrize("fault", ["crash", "silent", "malformed"])
+def test_faults_end_an_exact_audit_with_exit_2(draftproof, fault):
+    command = f"{sys.executable} {PROGRAMS}/faulty.py '{fault}'"
+    ran = audited(draftproof, command, *NUMBERS, "--answer-seconds", 1, cases="short,context")
+    assert ran.code == 2
+    assert "the program " in ran.err
+
+
+def test_a_token_that_does_not_exist_is_a_failure(draftproof):
+    command = f"{sys.executable} {PROGRAMS}/faulty.py 'foreign token' 200"
+    ran = audited(draftproof, command, "--sample", 1000, cases="short")
+    assert ran.code == 1
+    assert "99 is no token" in ran.row["verdict"]
+
+
+def test_a_program_that_is_killed_is_started_again_and_nothing_is_lost(draftproof):
+    command = f"{sys.executable} {PROGRAMS}/faulty.py killed 200"
+    ran = audited(draftproof, command, "--sample", 500, cases="short")
+    assert (ran.code, ran.row["samples"]) == (2, 500)
+    assert any("killed from outside once, started again" in note for note in ran.json["notes"])
+    Path("killed").unlink()
+    always = f"{sys.executable} {PROGRAMS}/faulty.py 'always killed'"
+    ran = audited(draftproof, always, "--sample", 500, cases="short")
+    assert ran.code == 2
+    assert "was ended by signal 9 (SIGKILL)" in ran.err
+
+
+def test_the_program_is_ended_with_its_children(draftproof):
+    command = f"{sys.executable} {PROGRAMS}/faulty.py child 10"
+    assert audited(draftproof, command, "--sample", 100, "--answer-seconds", 1, cases="short").code == 2
+    state, ends = Path("/proc", Path("child.pid").read_text(), "stat"), time.monotonic() + 20
+    while state.exists() and state.read_text().split()[2] != "Z":  # a killed process takes a moment
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (("x.py:f", "--program", "true"), "name one function"),
+        (("--program", "true", "--interface", "loop"), "hands over objects"),
+        (("--program", "true", "--numbers", "dice"), "numbers dice: a program can take"),
+        (("--program", "", "--interface", "chain"), "give a command"),
+        (("--program", "true", "--boundary"), "draftproof vectors"),
+        (("--program", "true", "--answer-seconds", "0"), "give a time above 0"),
+        (("--program", "./not_there", "--interface", "chain", "--numbers", "uniforms"), "cannot run ./not_there"),
+        (("x.py:f", "--numbers", "uniforms"), "numbers are for a program"),
+    ],
+)
+def test_bad_input_is_one_line(draftproof, given, named):
+    ran = draftproof("audit", *given)
+    assert ran.code == 2
+    assert named in ran.err
+
+
+#: Planted bugs that travel through a pipe, and their twins: file, interface, library.
+PLANTED = [
+    ("correction_from_target", "chain", "python"), ("no_coin", "chain", "python"), ("swapped_rows", "chain", "python"),
+    ("bonus_row", "chain", "numpy"), ("uncapped_ratio", "chain", "python"), ("draft_row_late", "chain", "numpy"),
+    ("weights_as_probabilities", "chain", "numpy"), ("first_token_exact", "chain", "numpy"),
+    ("uniforms_multiplied", "chain", "numpy"), ("processing_differs", "chain", "numpy"),
+    ("duplicates_twice", "paths", "python"),
+    ("longest_of_paths", "paths", "python"), ("replacement", "paths", "python"), ("coin_reuse", "coins", "numpy"),
+]  # fmt: skip
+ENGINES = ("softmax", "greedy_bonus", "sample_again", "races_twice", "coin_in_race", "greedy_tree")
+TWINS = ("residual", "sample_and_compare", "races", "coin_apart", "greedy_tree")
+OPTIONS = {
+    "processing_differs": ("--processing", "temperature=.5"),
+    "replacement": ("--scheme", "without_replacement", "--K", 2, "--L1", 0, "--L2", 2),
+    "coin_in_race": ("--cases", "three_tokens"),
+    "greedy_tree": ("--scheme", "top_k", "--K", 2, "--L1", 0, "--L2", 2),
+    "coin_reuse": ("--numbers", "uniforms,final_uniforms"),
+}
+
+
+def form_of(name):
+    return ("paths", "numpy") if name == "greedy_tree" else ("chain", "numpy")
+
+
+SERVED = [
+    *((f"{file}.py", name, *form, file) for file, *form in PLANTED for name in ("wrong", "right")),
+    *(("engine_bugs.py", f"wrong_{name}", *form_of(name), name) for name in ENGINES),
+    *(("engine_bugs.py", f"right_{name}", *form_of(name), name) for name in TWINS),
+    ("order_of_leaves.py", "right", "tree", "python", ""),
+]
+
+
+def test_there_are_twenty_of_each():
+    assert sum(name.startswith("wrong") for _, name, *_ in SERVED) == 20
+    assert sum(name.startswith("right") for _, name, *_ in SERVED) == 20
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize(("file", "name", "interface", "library", "options"), SERVED)
+def test_bugs_of_the_catalogue_are_refuted_through_the_pipe(draftproof, file, name, interface, library, options):
+    command = f"{sys.executable} {PROGRAMS}/serve.py {DATA}/audited/{file} {name} {library}"
+    given = ("--interface", interface, *OPTIONS.get(options, ()), "--json")
+    wanted = 40_000 if name.startswith("wrong") else 1500
+    ran = draftproof("audit", "--program", command, *given, "--sample", wanted)
+    found = (0, "LOSSLES") if "--numbers" in given else (2, "NO BIAS")
+    assert (ran.code, ran.row["verdict"][:7]) == ((1, "REFUTED") if name.startswith("wrong") else found)
+
+
+def test_the_bias_that_would_be_found_is_found():
+    """Beside a chi-square test at the same level, which looks once: at the bias that is told both find it."""
+    from scipy.stats import chi2
+
+    generator, runs, level = np.random.default_rng(0), 100_000, 1e-6
+    rows = RowsAfter(*(tuple(generator.dirichlet([2, 2], size=2**depth) for depth in range(3)) for _ in range(2)))
+    law = (rows.target[0].ravel()[:, None] * rows.target[1]).ravel()
+    law = (law[:, None] * rows.target[2]).ravel()
+    expected = Counts.of_outcomes(np.round(law * runs), 2, 3)
+    told = smallest_found([expected], [rows], level)
+    assert 0.01 < told < 0.02
+    found = {}
+    for share in (0.3, 0.7, 1.0):
+        shifted = np.array(law)
+        first = law.reshape(2, 4).sum(1)
+        shifted = (law.reshape(2, 4) * ((first + np.array([share * told, -share * told])) / first)[:, None]).ravel()
+        drawn = generator.multinomial(runs, shifted, size=100)
+        e_process = sum(refutes(log_e_value([Counts.of_outcomes(each, 2, 3)], [rows]), level) for each in drawn)
+        chi_square = sum(((drawn - runs * law) ** 2 / (runs * law)).sum(1) > chi2.isf(level, 7))
+        found[share] = e_process, int(chi_square)
+    assert found[1.0][0] >= 95
+    assert found[0.3][0] <= found[0.3][1] < 20
+
+
+def test_the_program_on_the_page_is_lossless(draftproof):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler of C")
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "programs.md").read_text(encoding="utf-8")
+    Path("first.c").write_text(page.partition("```c\n")[2].partition("```")[0])
+    subprocess.run([compiler, "first.c", "-o", "first"], check=True, timeout=60)
+    [command] = (line for line in page.splitlines() if line.startswith("draftproof audit --program"))
+    ran = draftproof(*command.split()[1:], "--cases", "three_tokens,zeros,no_drafts")
+    assert ran.code == 0, ran.err
+
+
+LOGS = """
+import math
+def logs(asked, tokens, rows):
+    return [math.log(rows[place][token]) for place, token in enumerate(tokens)]
+"""
+
+
+def test_log_probabilities_are_those_of_the_target(draftproof):
+    """A program that answers with those of q on drafted tokens fails."""
+    one = "[pick(asked['p'][0], asked['final_uniform'])]"
+    for rows, code in (("asked['p']", 0), ("asked['q'] or asked['p']", 1)):
+        command = write("logs.py", MATCHING + LOGS, one)
+        text = (
+            Path("logs.py")
+            .read_text()
+            .replace("'tokens': tokens}", f"'tokens': tokens, 'logprobs': logs(asked, tokens, {rows})}}")
+        )
+        Path("logs.py").write_text(text)
+        ran = audited(draftproof, command, *NUMBERS, "--also", "logprobs", cases="short")
+        assert ran.code == code
+    assert "as log-probability of token" in str(ran.json["failures"])
+    without = write("none.py", MATCHING, one)
+    ran = audited(draftproof, without, *NUMBERS, "--also", "logprobs", cases="short")
+    assert ran.code == 2
+    assert '"logprobs": [..]' in ran.err
+
+
+def test_a_seed_makes_a_program_reproducible_or_not(draftproof):
+    before = MATCHING + "\nimport random\n"
+    own = "[[pick(p[0], random.Random(f'{asked[\"seed\"]} {place}').random())] for place, p in enumerate(asked['p'])]"
+    shared = (
+        "[[pick(p[0], random.Random(f'{asked[\"seed\"]} {sum(asked[\"lengths\"])}').random())] for p in asked['p']]"
+    )
+    given = ("--numbers", "seed", "--batch", 2, "--also", "reproducible")
+    ran = audited(draftproof, write("own.py", before, own), *given, cases="context")
+    assert (ran.code, "NOT REPRODUCIBLE" in ran.out) == (2, False)  # the law of seeds is not bisected
+    ran = audited(draftproof, write("shared.py", before, shared), *given, cases="context")
+    assert (ran.code, ran.row["verdict"]) == (1, "NOT REPRODUCIBLE")
+    one, other = ran.json["batches"]
+    assert one["tokens"] != other["tokens"]
+    assert one["batch"] != other["batch"]
