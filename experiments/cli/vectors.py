@@ -23,12 +23,12 @@ from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import nodes_of
 from draftproof.simulator.audit.program import Arguments, as_program, plain
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import DraftNode
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 
 #: The version of the format: a line that is read otherwise gets another one.

@@ -12,11 +12,11 @@ import numpy as np
 from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.audit.real import RealCoins, in_library
-from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import Context, DraftNode
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 #: Pairs of batches that are tried on each case.
 PAIRS = 20

@@ -30,8 +30,7 @@ from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Bisection, Point
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, SEED_NAMES, kind_of, read_block, read_requests
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.decide.session import followed, suspended

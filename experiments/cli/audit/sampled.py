@@ -32,8 +32,8 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
-from draftproof.simulator.tables import context_at
 from draftproof.simulator.symbolic import NotFollowed
+from draftproof.simulator.tables import context_at
 
 #: Calls on one instance between two looks at the test.
 PORTION = 128
