@@ -13,6 +13,7 @@ from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
+from draftproof.simulator.audit.neighbours import unlike_neighbours
 from draftproof.simulator.audit.program import Program, as_program
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
@@ -120,13 +121,17 @@ def refutation(
 
     cases: names of default instances, None for all. tolerance: the largest bias, a total variation, that is lossless.
     boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens
-    of probability zero. lengths: of independent paths, in a batch of the path of each request.
+    of probability zero, "reproducible" and "logprobs" ask these questions, too. lengths: of independent paths, in a
+    batch of the path of each request.
     """
-    audit = make_audit(function, tolerance=tolerance, **options)
+    audit = make_audit(function, tolerance=tolerance, logprobs="logprobs" in also, **options)
     if lengths:
         scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
+    unlike = unlike_neighbours(audit, chosen) if "reproducible" in also else None
+    if unlike is not None:
+        return str(unlike)
     record = run_audit(Record(Request(audit.name, audit, chosen, boundary, max_runs)))
     return None if record.verdict.lossless else _message(record)
 

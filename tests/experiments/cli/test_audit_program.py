@@ -11,7 +11,8 @@ import pytest
 
 from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes, smallest_found
 from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Bisection
-from draftproof.simulator.symbolic import NotFollowed
+from draftproof.simulator.audit.function import refutation
+from draftproof.simulator.symbolic import NotFollowed, load
 
 DATA = Path(__file__).parents[2] / "data"
 PROGRAMS = DATA / "programs"
@@ -365,3 +366,23 @@ def test_a_seed_makes_a_program_reproducible_or_not(draftproof):
     one, other = ran.json["batches"]
     assert one["tokens"] != other["tokens"]
     assert one["batch"] != other["batch"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("right", 0), ("wrong", 1)])
+@pytest.mark.parametrize(
+    ("asked", "batch"), [("batch", ("--batch", 2, "--also", "reproducible")), ("logs", ("--also", "logprobs"))]
+)
+def test_python_functions_are_asked_the_same(draftproof, name, code, asked, batch):
+    file = DATA / "audited" / "beside.py"
+    ran = draftproof("audit", f"{file}:{name}_{asked}", *CHAIN, *batch, "--cases", "context")
+    assert ran.code == code
+    if code:
+        assert ran.row["verdict"] in ("NOT REPRODUCIBLE", "FAILS on 1 of 1 instances")
+
+
+def test_test_suites_ask_the_same():
+    options = {"interface": "chain", "cases": ["context"]}
+    for name, asked in (("batch", {"also": ["reproducible"], "batch": 2}), ("logs", {"also": ["logprobs"]})):
+        assert refutation(load(DATA / "audited" / "beside.py", f"right_{name}"), **options, **asked) is None
+        told = refutation(load(DATA / "audited" / "beside.py", f"wrong_{name}"), **options, **asked)
+        assert "not reproducible" in told or "as log-probability of token" in told
