@@ -3,7 +3,6 @@
 check    is this verifier lossless, on these rows or on standard ones?
 prove    is it, for all p and q?
 audit    is the function of another project? For test suites: `assert_lossless`
-vectors  small instances with exact answers, for its tests in any language
 compare  which verifier brings most tokens a block?
 bound    how many could any verifier bring, without a bias or with one?
 claims   what papers say, each with a test
@@ -11,6 +10,7 @@ model    does it hold on real models? `model.train`, `model.validate`, `model.ch
 report   a page of results
 list     verifiers, draft schemes and all else that is known by name
 verify   is what a certificate says true?
+vectors  small instances with exact answers, for tests in any language
 
 `draftproof --help` has them as commands; `check`, `prove`, `audit`, `bound` and the rest of `__all__` are for scripts:
 

@@ -86,6 +86,8 @@ def test_library_never_prints_seeds_or_reads_a_clock(room: str) -> None:
             continue  # stand-ins for the clocks that audited code reads; points drawn by a seeded generator of its own
         if path.name == "real.py" and "audit" in path.parts:
             continue  # seeds what audited code draws from, and leaves it as it was
+        if path.name == "program.py" and "audit" in path.parts:
+            continue  # waits for another process, and not for ever
         wrong = forbidden(path.read_text(encoding="utf-8"))
         assert not wrong, f"{path.relative_to(ROOT)} uses {sorted(wrong)}"
 
