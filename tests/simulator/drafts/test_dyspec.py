@@ -111,7 +111,7 @@ def test_a_best_first_scheme_never_drafts_below_the_depth_that_it_says(kind: Any
         for instance in case_instances((2, scheme), 12):
             depth = scheme.longest(instance.draft, scheme.drawn)
             trees, capped = (
-                [tree.to_dict() for tree, _ in outcomes(partial(made.draw, instance.draft), RATIONAL)]
+                [dict(tree.children) for tree, _ in outcomes(partial(made.draw, instance.draft), RATIONAL)]
                 for made in (scheme, replace(scheme, depth=depth))
             )
             assert max((len(context) + 1 for tree in trees for context in tree), default=0) <= depth
