@@ -112,3 +112,14 @@ def test_other_measures_say_what_they_cannot_do(draftproof, arguments, message):
     ran = draftproof("bound", "--world", "family:dirichlet,vocab=2", "--K", 1, "--L1", 0, "--bias", "0,.01", *arguments)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_fly_on_the_text_has_the_numbers_of_another_model_of_it(draftproof):
+    """Bias, tokens and the most tokens at that bias, as computed apart from this code, to three digits."""
+    given = ("--world", "text:topics,vocab=4", "--K", 1, "--L2", 4, "--bias", 0, "--json")
+    rows = {row["verifier"]: row for row in draftproof("bound", "fly:w=2", "fly:w=1", *given).json["verifiers"]}
+    numbers = {
+        spec: tuple(round(float(row[f"{key}_float"]), 3) for key in ("bias", "tokens", "upper"))
+        for spec, row in rows.items()
+    }
+    assert numbers == {"fly:w=2": (0.085, 4.579, 4.683), "fly:w=1": (0.135, 4.742, 4.837)}
