@@ -12,19 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
-    from draftproof.lp_analysis.certificates import (
-        certificate,
-        dumps,
-        frontier_certificate,
-        long_run_certificate,
-    )
-    from draftproof.lp_analysis.checker import (
-        check_certificate,
-        check_file,
-        check_frontier,
-        check_long_run,
-        read_certificate,
-    )
+    from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate
+    from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
     from draftproof.lp_analysis.direct import direct_bound, measured_bound
     from draftproof.lp_analysis.forgetting import floors
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
@@ -50,14 +39,12 @@ __all__ = [
     "check_certificate",
     "check_file",
     "check_frontier",
-    "check_long_run",
     "direct_bound",
     "dumps",
     "floors",
     "frontier",
     "frontier_certificate",
     "long_run",
-    "long_run_certificate",
     "measure",
     "measured_bound",
     "optimum",
@@ -68,10 +55,8 @@ __all__ = [
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     "measure": "bias_measures",
-    **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "long_run_certificate"), "certificates"),
-    **dict.fromkeys(
-        ("check_certificate", "check_file", "check_frontier", "check_long_run", "read_certificate"), "checker"
-    ),
+    **dict.fromkeys(("certificate", "dumps", "frontier_certificate"), "certificates"),
+    **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
     **dict.fromkeys(("direct_bound", "measured_bound"), "direct"),
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),

@@ -32,7 +32,7 @@ from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum, optimum
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import FLOAT_UNIT
-from draftproof.simulator.instances.processes import MarkovProcess, rationalise, told_of
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.simulator.shown import number_text
 from draftproof.simulator.tables import context_count
@@ -65,12 +65,9 @@ class Source:
                     f"the long run needs finitely many states, and the {name} is no Markov process; give a text, such "
                     "as text:topics,vocab=4, or two MarkovProcess(table, root)"
                 )
-        if told_of(draft) is not None:
-            raise InvalidInput("the long run is about all verifiers, whatever they are told; leave out told")
+        if target.vocab_size != draft.vocab_size:
+            raise InvalidInput(f"target has {target.vocab_size} tokens, draft has {draft.vocab_size}; take as many")
         pair: Any = target, draft
-        if pair[0].vocab_size != pair[1].vocab_size:
-            sizes = f"target has {pair[0].vocab_size} tokens, draft has {pair[1].vocab_size}"
-            raise InvalidInput(f"{sizes}; they must share a vocabulary")
         order, size = max(process.order for process in pair), target.vocab_size
         if context_count(size, order) > MOST_STATES:
             raise TooLarge(

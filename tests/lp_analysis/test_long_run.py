@@ -6,7 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import check_long_run, dumps, long_run, long_run_certificate, optimum
+from draftproof.lp_analysis import dumps, long_run, optimum
+from draftproof.lp_analysis.certificates import long_run_certificate
+from draftproof.lp_analysis.checker import check_long_run
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge

@@ -72,14 +72,8 @@ def bound(
 
     if bias is None and (verifiers or measure != "block"):
         raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
-    others = {
-        "bias": bias,
-        "seconds": seconds,
-        "plot": plot,
-        "dask": dask,
-        "method": None if method == "auto" else method,
-    }
-    if long_run and (given := [name for name, value in others.items() if value is not None]):
+    others = {"bias": bias, "seconds": seconds, "plot": plot, "dask": dask, "method": method}
+    if long_run and (given := [name for name, value in others.items() if value not in (None, "auto")]):
         raise InvalidInput(f"the long run has no {given[0]}; leave it out")
     if bias is not None and method != "auto":
         raise InvalidInput("bias has one method; leave out method")

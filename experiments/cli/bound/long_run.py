@@ -10,7 +10,8 @@ from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.progress import bar, counted, remark
-from draftproof.lp_analysis import LongRun, dumps, long_run, long_run_certificate
+from draftproof.lp_analysis import LongRun, dumps, long_run
+from draftproof.lp_analysis.certificates import long_run_certificate
 from draftproof.lp_analysis.potentials import Source
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.protocol import DraftScheme

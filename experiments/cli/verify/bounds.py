@@ -5,8 +5,9 @@ from typing import Any
 
 from draftproof.experiments.grid.bounds import between
 from draftproof.experiments.shared.output import number_fields
-from draftproof.lp_analysis import check_certificate, check_frontier, check_long_run
+from draftproof.lp_analysis import check_certificate, check_frontier
 from draftproof.lp_analysis.certificates import FORMAT, FRONTIER_FORMAT, LONG_RUN_FORMAT
+from draftproof.lp_analysis.checker import check_long_run
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 
