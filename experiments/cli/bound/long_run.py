@@ -32,7 +32,7 @@ NOTE = (
     "tokens a block where each begins in the state, the last tokens, that the one before left; by best blocks: with "
     "the plans that are best for each single block. Seconds: of all programs, and of one block in every state."
 )
-APART = "the bounds are apart by more than the gap: decoding can stay among some states, so that the start decides"
+APART = "the bounds are apart by more than the gap: float64 goes no further, or the state of the start decides"
 
 
 def long_run_result(programs: Sequence[Programs], gap: float, files: Files) -> Result:

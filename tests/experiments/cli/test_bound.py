@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from draftproof.experiments.cli.bound import bound
 from draftproof.experiments.cli.bound import optimum as bounds
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
 
 WORLD = ("--world", "family:perturbed,s=1")
 SMALL = (*WORLD, "--K", 2, "--L2", 2)
@@ -387,3 +389,9 @@ def test_the_long_run_refuses_in_one_line(draftproof, words, message):
     ran = draftproof("bound", *words, "--long-run")
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert message in ran.err
+
+
+def test_where_the_start_decides_a_note_says_so():
+    target, draft = rationalise(np.eye(2), 2), rationalise(np.array([[0.5, 0.5], [0, 1]]), 2)
+    found = bound(world=(MarkovProcess(target, (0,)), MarkovProcess(draft, (0,))), K=1, L2=1, long_run=True)
+    assert any("or the state of the start decides" in note for note in found.notes)
