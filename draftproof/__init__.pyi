@@ -31,6 +31,8 @@ from draftproof.simulator.drafts import DySpecThreshold as DySpecThreshold
 from draftproof.simulator.drafts import Eagle2 as Eagle2
 from draftproof.simulator.drafts import Greedy as Greedy
 from draftproof.simulator.drafts import OptTree as OptTree
+from draftproof.simulator.drafts import Rheo as Rheo
+from draftproof.simulator.drafts import RheoOwn as RheoOwn
 from draftproof.simulator.drafts import Sequoia as Sequoia
 from draftproof.simulator.drafts import SpecBlock as SpecBlock
 from draftproof.simulator.drafts import SpecHub as SpecHub

@@ -41,7 +41,7 @@ FLAGS = {
     r"choose a vocabulary( of \d+ or more)?": "--vocab",
     r"leave out the batch": "--batch",
     r"rows for (python|numpy)": "--library",
-    r"the [\w-]+ interface(?= calls it)": "--interface",
+    r"interface(?= calls it)": "--interface",
     r"further arguments can be given": "--argument rng=np.random.default_rng()",
     r"test it on real random numbers": "--sample N",
     r"let it take them": "--numbers",

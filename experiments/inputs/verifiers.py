@@ -36,7 +36,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, To
 from draftproof.simulator.raised import user_lines
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
-from draftproof.simulator.verdicts.validation import check_verifier
+from draftproof.simulator.verdicts.validation import check_card, check_verifier
 
 #: Certified gap of the plans.
 GAP = 1e-6
@@ -301,6 +301,7 @@ def _from_file(spec: str) -> Verifier:
         raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
+    check_card(verifier.card)
     return verifier
 
 

@@ -17,7 +17,7 @@ def test_a_liar_is_refused_in_one_line(draftproof, name, command):
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: lying_")
     assert "give two laws on delayed(K=" in line
-    assert line.endswith("mend one of them, or use the engine enumerate")
+    assert "mend one of them, or use the engine enumerate" in line
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,16 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.lp_analysis import optimum
-from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement, lossless_for
+from draftproof.simulator.drafts import (
+    Adaptive,
+    Delayed,
+    Greedy,
+    Rheo,
+    SpecHub,
+    Topology,
+    WithoutReplacement,
+    lossless_for,
+)
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
@@ -57,6 +66,7 @@ ELSEWHERE = [
     ("traversal_insertion_order", Adaptive(1, 0, 3)),
     ("spechub", SpecHub(2)),
     ("layer_greedy", Greedy(2, 0, 2)),
+    ("rheo", Rheo(3, 3, 2)),
     ("layer_without_replacement", WithoutReplacement(2, 0, 2)),
 ]
 

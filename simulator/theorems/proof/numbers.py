@@ -27,7 +27,7 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question, Region
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
-_CALLER = "simulator/laws/enumeration.py"
+_CALLER = ("simulator/laws/guarded.py", "simulator/laws/enumeration.py")
 _THEOREMS = f"{HOME}simulator/theorems/"
 MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
 

@@ -106,7 +106,7 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
     [
         (("audit", "nobody", "--gallery", "."), "the gallery has no 'nobody'"),
         (("audit", "--gallery", ".", "--K", "1"), "an entry as it was recorded; leave out K"),
-        (("audit",), "no function is named"),
+        (("audit",), "name one function"),
         (("list", "galleries"), "no list of galleries; choose from verifiers"),
     ],
 )

@@ -36,7 +36,7 @@ KINDS = {
     "top-down": (
         "nss naive naive_tree specinfer spectr khisti optimal_transport gls "
         "rejection_without_replacement greedy_multi_draft sequoia naive_from_target ensemble "
-        "threshold lenience cactus fuzzy mentored cascade"
+        "threshold lenience cactus fuzzy mentored cascade rheo slack"
     ),
     "path": "path_transport optimum block hsd tree_monte_carlo gbv mixed_order block_by_weights",
     "continued": "block_tree gbv_tree",
