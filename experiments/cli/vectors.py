@@ -65,7 +65,7 @@ SCHEMA = {
     "properties": {
         "kind": {"enum": ["law", "numbers"], "description": "a law to compare frequencies with; one call, its answer"},
         "case": {"type": "string", "description": "what p and q are like"},
-        "rule": {"enum": [name for rules in RULES.values() for name in rules]},
+        "rule": {"enum": list(dict.fromkeys(name for rules in RULES.values() for name in rules))},
         "arguments": {"type": "object", "description": "what the interface hands over; numbers as float64"},
         "exact": {"type": "object", "description": "the same with probabilities as fractions"},
         "processing": {"type": "string", "description": "what the rule does to the rows of p first"},
