@@ -41,7 +41,7 @@ SECONDS = 5
 SHOWN = ("verdict", "cells of verdicts", "cells", "cases", "CPU s")
 #: What was changed on purpose: a pattern of what `compare` prints, and the reason.
 GONE = {
-    r"^readme / doctests / .*must have mass": "the README has no such doctest",
+    r"^readme / doctests / (.*must have mass|: Fraction)": "the README has no such doctest",
     r"^claims / branching-": "claims about our own engine were deleted",
     r"^claims / (throughput|gbv-times|gbv-above|dyspec-)": "speed-ups that need the papers' machines were deleted",
     r"^claims / (dcut|dspark)-": "requests that share a pass were deleted",
@@ -65,6 +65,8 @@ GONE = {
     r"^commands / policies / ": "the command `policies` and its learners were deleted",
     r"compare policies / .*(steady_state|tokens_per_time|speedup|best: )": "policies are valued at roots alone",
     r"validate / .*bits_per_character": "`model train` prints them",
+    r"^commands / .* instance\.(target|draft): ": "without rows after the last drafted token that are alike",
+    r"^commands / validate / .*predicted_interval": "a cell has the standard error of its prediction",
     r"validate / .*(measured|: z|largest_z|statistic|probability): ": "the loop draws in another order: other blocks",
     r"train-selector / specinfer: hyperparameters.(weight_decay|batch|most_epochs|projected|hidden)": "are fixed",
     r"train-selector / specinfer . (tree|linear|boosting)": "other learners than the network were deleted",

@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -57,13 +58,16 @@ def libraries():
 @pytest.mark.usefixtures("libraries")
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("program", list(programs()))
-def test_python(program, monkeypatch):
+def test_python(program, monkeypatch, request):
     file, name = program["code"].split(":")
     monkeypatch.syspath_prepend(str(ROADS))
     spec = importlib.util.spec_from_file_location(Path(file).stem, ROADS / file)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, Path(file).stem, module)
     spec.loader.exec_module(module)
+    for value in vars(module).values():
+        if isinstance(value, sqlite3.Connection):
+            request.addfinalizer(value.close)
     function = module
     for part in name.split("."):
         function = getattr(function, part)
