@@ -41,6 +41,8 @@ from draftproof.simulator.tables import context_count
 MOST_STATES = 512
 #: Most rounds of policy iteration, and those without a better gap that end it.
 ROUNDS, IDLE = 30, 3
+#: Rounding of a linear system; where the mean depends on the state, some equation is missed by far more.
+SOLVED = 1e-7
 #: Up to this many paths column generation is faster than the level programs.
 FEW_PATHS = 32
 
@@ -104,7 +106,8 @@ class LongRun:
 
     potentials: of every state. optima: of one block from every state, with these potentials; block verification of
     the choice of their plans attains `lower`. one_block: in float64, what the verifiers that are best for each block
-    bring in the long run; those of `optimum`, which takes no account of how blocks end. rounds: of policy iteration.
+    bring in the long run; those of `optimum`, which takes no account of how blocks end; None where that depends on the
+    state in which they begin. rounds: of policy iteration.
     """
 
     lower: Fraction
@@ -113,7 +116,7 @@ class LongRun:
     source: Source
     potentials: tuple[Fraction, ...]
     optima: tuple[Optimum, ...]
-    one_block: float
+    one_block: float | None
     rounds: int
 
     @property
@@ -149,11 +152,11 @@ def long_run(
         raise InvalidInput(f"gap = {gap} must be positive")
     source = Source.of(target, draft)
     potentials = RATIONAL.vector([0] * len(source.target))
-    best, one_block, idle = None, 0.0, 0
+    best, one_block, idle = None, None, 0
     for number in range(1, ROUNDS + 1):
         optima = _optima(source, scheme, potentials, gap / 4, tick)
         mean, values = evaluate(source, scheme, optima)
-        one_block = one_block or mean
+        one_block = mean if number == 1 else one_block
         bounds = min(each.lower for each in optima), max(each.upper for each in optima)
         if best is not None and bounds[1] - bounds[0] >= best.gap:
             idle += 1
@@ -168,10 +171,18 @@ def long_run(
 
 
 def best_blocks(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, gap: float = 1e-6) -> float:
-    """The mean tokens in the long run of blocks that are each the best from their state; in float64."""
+    """The mean tokens in the long run of blocks that are each the best from their state; in float64.
+
+    Raises `InvalidInput` where that depends on the state in which they begin.
+    """
     source = Source.of(target, draft)
     nothing = RATIONAL.vector([0] * len(source.target))
-    return evaluate(source, scheme, _optima(source, scheme, nothing, gap, None))[0]
+    mean, _ = evaluate(source, scheme, _optima(source, scheme, nothing, gap, None))
+    if mean is None:
+        raise InvalidInput(
+            "in the long run blocks stay among some states that depend on the root: there is no one mean"
+        )
+    return mean
 
 
 def _optima(
@@ -190,8 +201,11 @@ def _optima(
     return found
 
 
-def evaluate(source: Source, scheme: DraftScheme, optima: Sequence[Optimum]) -> tuple[float, Any]:
-    """The mean tokens of a block in the long run, and the potentials, of the plans of all states, in float64."""
+def evaluate(source: Source, scheme: DraftScheme, optima: Sequence[Optimum]) -> tuple[float | None, Any]:
+    """The mean tokens of a block in the long run, and the potentials, of the plans of all states, in float64.
+
+    The mean is None where it depends on the state in which the first block begins.
+    """
     states = len(source.target)
     target = source.target.astype(np.float64)
     ends, means = np.zeros((states, states)), np.zeros(states)
@@ -206,5 +220,7 @@ def evaluate(source: Source, scheme: DraftScheme, optima: Sequence[Optimum]) -> 
                 np.add.at(ends[state], here, -reached)
             means[state] += reached.sum()
     system = np.block([[np.eye(states) - ends, np.ones((states, 1))], [np.ones((1, states)), np.zeros((1, 1))]])
-    solved = np.linalg.lstsq(system, np.append(means, 0.0), rcond=None)[0]
-    return float(solved[-1]), solved[:-1]
+    wanted = np.append(means, 0.0)
+    solved = np.linalg.lstsq(system, wanted, rcond=None)[0]
+    one = np.abs(system @ solved - wanted).max() <= SOLVED
+    return float(solved[-1]) if one else None, solved[:-1]

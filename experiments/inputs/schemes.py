@@ -154,7 +154,7 @@ def find_schemes(
 
     K, L1, L2: parameters of the schemes that are given as texts, a number or a range `1..4`. worlds: the first, if of
     an instance file, says its scheme where none is given; the tree of `sequoia` is planned on the cases of the first,
-    and a best-first scheme gets the depth that its trees have in all of them. Raises `InvalidInput`.
+    and a best-first scheme gets a depth that its trees do not exceed in any of them. Raises `InvalidInput`.
     """
     world = worlds[0] if worlds else None
     listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
@@ -222,7 +222,7 @@ def planned(scheme: DraftScheme, worlds: Sequence[World]) -> DraftScheme:
     """What a scheme has from the problem; others than these two stay as they are.
 
     A `sequoia` scheme without a tree gets the tree planned on the roots of the first world. A best-first one whose
-    depth is beyond exact tables gets the depth that its trees have in all worlds.
+    depth is beyond exact tables gets one that its trees do not exceed in any world.
     """
     if _needs_tree(scheme):
         return planned_on(scheme, worlds[0].cases(scheme.depth, RATIONAL))
@@ -233,7 +233,7 @@ def planned(scheme: DraftScheme, worlds: Sequence[World]) -> DraftScheme:
 
 
 def _as_deep(scheme: DraftScheme, size: int, cases: Callable[[int], Iterable[Case]]) -> DraftScheme:
-    """A best-first scheme whose depth is beyond exact tables, with the depth that its trees have in these cases.
+    """A best-first scheme whose depth is beyond exact tables, with a depth that its trees do not exceed in these cases.
 
     cases: those with rows for trees of a depth.
     """

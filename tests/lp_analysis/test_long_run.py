@@ -9,6 +9,7 @@ import pytest
 from draftproof.lp_analysis import dumps, long_run, optimum
 from draftproof.lp_analysis.certificates import long_run_certificate
 from draftproof.lp_analysis.checker import check_long_run
+from draftproof.lp_analysis.potentials import best_blocks
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -51,7 +52,8 @@ def test_policy_iteration_is_the_direct_program(V, order, scheme, seed):
         assert float(found.lower) - tolerance <= direct <= float(found.upper) + tolerance
     else:  # some states are never left: the program may choose among them
         assert direct <= float(found.upper) + tolerance
-    assert found.one_block <= float(found.upper) + tolerance
+    if found.one_block is not None:
+        assert found.one_block <= float(found.upper) + tolerance
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -115,6 +117,14 @@ def test_where_states_are_never_left_the_bounds_stay_apart():
 
 #: In quarters: after the tokens 0, 0 the draft never has the token that the target does.
 QUARTERS = ([[0, 4], [1, 3], [4, 0], [2, 2]], [[4, 0], [2, 2], [1, 3], [3, 1]])
+
+
+def test_where_states_are_never_left_best_blocks_have_no_one_mean():
+    rows = [[1, 0], [0, 1]], [[1, 0], [1, 0]]  # two tokens a block from state 0, one from state 1
+    target, draft = (MarkovProcess(part, (0,)) for part in rows)
+    assert long_run(target, draft, Delayed(1, 0, 1)).one_block is None
+    with pytest.raises(InvalidInput, match="there is no one mean"):
+        best_blocks(target, draft, Delayed(1, 0, 1))
 
 
 def test_of_several_paths_the_best_block_is_not_the_best_text():

@@ -41,7 +41,7 @@ class Slack:
         single_path=True,
         departs="eta is the same for all tokens; the code lowers it for the first tokens of a text.",
         parameters={
-            "eps": "what is added to p/q; 0 is lossless where eta counts and target is 0",
+            "eps": "what is added to p/q; 0 with target 0 is lossless where the first path is drawn from q",
             "eta": "weight of the rule in [0, 1], of the lossless one the rest",
             "target": "share of corrections drawn from the target, in [0, 1]",
         },
