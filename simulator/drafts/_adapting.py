@@ -67,7 +67,7 @@ class BestFirst(Adapting):
         return given if self.depth < self.drawn else {key: value for key, value in given.items() if key != "depth"}
 
     def longest(self, draft: TokenProcess, most: int) -> int:
-        """At least the length of the longest path drafted, if none is longer than `most`; asks for rows above `most`."""
+        """At least the length of the longest path, if none is longer than `most`; asks for rows above `most`."""
         raise NotImplementedError
 
 
