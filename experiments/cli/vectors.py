@@ -210,11 +210,11 @@ def _numbered(
     for call in range(CALLS):
         numbers = [[_number(generator, call, path, place) for place in range(len(path))] for path in paths]
         answers = [_ANSWERS[rule](path, own) for path, own in zip(paths, numbers, strict=True)]
-        nearby = [
+        shifted = [
             [[min(max(number + side * MARGIN / 4, 0), LARGEST) for number in own] for own in numbers]
             for side in (-1, 1)
         ]
-        if any([_ANSWERS[rule](*each) for each in zip(paths, near, strict=True)] != answers for near in nearby):
+        if any([_ANSWERS[rule](*each) for each in zip(paths, other, strict=True)] != answers for other in shifted):
             continue
         yield _arguments(interface, handed, "float64", numbers), answers
 

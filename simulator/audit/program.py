@@ -274,8 +274,7 @@ def as_program(interface: Interface) -> Interface:
     """The interface for programs: rows are lists, and the answer is the whole output."""
 
     def read(call: Call, result: Any, wants: str) -> list[Verdict]:
-        outputs = read_requests(call, result, wants) if call.batched else [read_block(result, (), wants)]
-        return outputs
+        return read_requests(call, result, wants) if call.batched else [read_block(result, (), wants)]
 
     return replace(interface, read=read, libraries=("python",), returns="tokens, the whole output of each request")
 

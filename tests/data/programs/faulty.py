@@ -11,7 +11,7 @@ from pathlib import Path
 
 fault, after = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
 if fault == "child":
-    sleeper = subprocess.Popen(["sleep", "600"])
+    sleeper = subprocess.Popen(["sh", "-c", "sleep 600; touch survived"])
     Path("child.pid").write_text(f"{sleeper.pid}")
 
 
