@@ -148,7 +148,7 @@ def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: A
     for item in sorted(axes, reverse=True):
         result = along_axis(fold(name), result, item)
         result = np.expand_dims(result, item) if keepdims else result
-    return wrapped(result if initial is None else elementwise(BINARY[name], initial, result))
+    return result if initial is None else elementwise(BINARY[name], initial, result)
 
 
 class SymbolicArray(np.ndarray):
@@ -302,7 +302,7 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
         if options.get("where", True) is not True:
             raise refused_operation(f"numpy.{name}.reduce with where=")
         axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
-        return reduced(name, inputs[0], axis, bool(options.get("keepdims", False)), options.get("initial"))
+        return wrapped(reduced(name, inputs[0], axis, bool(options.get("keepdims", False)), options.get("initial")))
     if method == "accumulate" and name in BINARY:
         axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
         return wrapped(rows_along_axis(accumulate(name), inputs[0], axis))

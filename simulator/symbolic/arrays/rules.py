@@ -50,7 +50,7 @@ def _reduction(name: str, drop: Any = None) -> Any:
     ) -> Any:  # fmt: skip
         _plain_only(dtype, out, where)
         a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
-        return reduced(name, a, axis, keepdims is True, initial)
+        return wrapped(reduced(name, a, axis, keepdims is True, initial))
 
     return function
 

@@ -1,18 +1,16 @@
-"""torch operations on symbols, by their names in aten; an operation in no table is refused. Needs torch."""
+"""torch operations on tensors with symbols, by their names in aten; one in no table is refused. Needs torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.symbolic.arrays.arrays import elementwise, tested
-from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
+from draftproof.simulator.symbolic.numbers.functions import TESTS, UNARY, is_random
 from draftproof.simulator.symbolic.torch.memory import Tensors
-from draftproof.simulator.symbolic.torch.reductions import RULES as REDUCTIONS
-from draftproof.simulator.symbolic.torch.reductions import indices
+from draftproof.simulator.symbolic.torch.rules import COMPARISONS, RULES
 from draftproof.simulator.symbolic.where import refused_operation
 
 #: Operation -> positions of indices and masks, which stay as they are.
@@ -88,24 +86,13 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
     return tensors.wrap(array, catalogue.dtype, places.device)
 
 
-_UNARY = {
-    "neg": "negative", "reciprocal": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "expm1": "expm1",
-    "sqrt": "sqrt", "square": "square", "abs": "absolute", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "round": "rint", "log2": "log2", "positive": "positive",
-}  # fmt: skip
-_BINARY = {
-    "mul": "multiply", "pow": "power", "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
-    "remainder": "remainder", "floor_divide": "floor_divide", "clamp_min": "maximum", "clamp_max": "minimum",
-}  # fmt: skip
-_TESTS = {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-    "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "signbit": "signbit", "logical_not": "logical_not",
-}  # fmt: skip
 #: The real operation is right: the result shares the memory, or does not depend on the numbers.
 _AS_IS = {
     "_unsafe_view", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_zeros", "new_ones",
     "new_full", "new_empty_strided", "set_", "resize_", "is_same_size",
 }  # fmt: skip
+#: Options that say where a result goes, and not which it is.
+_PLACES = {"out", "dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking"}
 
 
 def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
@@ -117,24 +104,40 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
         return func(*args, **options)
     if name in MOVES:
         return moved(tensors, func, name, args, options)
-    if name in _WRITES:
-        _WRITES[name](tensors, args, options)
-        return args[0]
-    into = options.get("out")
-    options = {key: value for key, value in options.items() if key != "out"}
     base = name.removesuffix("_")
-    rule = _RULES.get(base)
-    if rule is None:
+    target = args[0] if name != base else options.get("out")
+    dtype = options.get("dtype") or _dtype(args)
+    inputs = [tensors.values(item) if isinstance(item, torch.Tensor) else item for item in args]
+    if base == "_to_copy":
+        result: Any = _cast(inputs[0], args[0], options.get("dtype") or args[0].dtype)
+    elif base == "copy":
+        result = _cast(inputs[1], args[1], args[0].dtype)
+    elif base in RULES:
+        if base in COMPARISONS and dtype.itemsize < 4:
+            inputs = [_rounded(values, dtype) for values in inputs]
+        result = RULES[base](*inputs, **{key: value for key, value in options.items() if key not in _PLACES})
+    else:
         raise refused_operation(f"torch {base}")
-    result = rule(tensors, args, options)
-    target = args[0] if name != base else into
-    if target is None:
-        return result
-    if not isinstance(target, torch.Tensor) or not isinstance(result, torch.Tensor):
-        raise refused_operation(f"torch {base} with out=")
-    if into is not None and target.shape != result.shape:
-        target.resize_(result.shape)
-    tensors.write(target, tensors.values(result))
+    if target is not None:
+        return _written(tensors, base, target, result, target is not args[0])
+    device = options.get("device") or next(item for item in args if isinstance(item, torch.Tensor)).device
+    results = result if isinstance(result, tuple) else (result,)
+    made = tuple(_made(tensors, array, dtype, device) for array in results)
+    return made if isinstance(result, tuple) else made[0]
+
+
+def _made(tensors: Tensors, array: Any, dtype: Any, device: Any) -> Any:
+    """A tensor of a result; indices and answers keep their own type."""
+    array = np.asarray(array)
+    return tensors.wrap(array, dtype, device) if array.dtype.kind in "Of" else torch.from_numpy(array).to(device)
+
+
+def _written(tensors: Tensors, name: str, target: Any, result: Any, resized: bool) -> Any:
+    if not isinstance(target, torch.Tensor) or isinstance(result, tuple):
+        raise refused_operation(f"torch {name} with out=")
+    if resized and tuple(target.shape) != np.shape(result):
+        target.resize_(np.shape(result))
+    tensors.write(target, result)
     return target
 
 
@@ -146,120 +149,26 @@ def _shares_memory(func: Any) -> bool:
     )
 
 
-def _first(args: Any) -> Any:
-    return next(argument for argument in args if isinstance(argument, torch.Tensor))
-
-
 def _dtype(args: Any) -> Any:
     """The type of the result, by torch's own promotion; a float type in any case."""
     promoted = None
     for argument in args:
-        if isinstance(argument, torch.Tensor):
+        if isinstance(argument, torch.Tensor) and argument.dtype != torch.bool:
             promoted = argument if promoted is None else torch.empty((), dtype=torch.result_type(promoted, argument))
             if argument.dim():
                 promoted = torch.empty((1,), dtype=promoted.dtype)
     return promoted.dtype if promoted is not None and promoted.is_floating_point() else torch.get_default_dtype()
 
 
-def _map(function: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        if any(value not in (None, 0) for value in options.values()):
-            raise refused_operation(f"torch with {', '.join(options)}")
-        result = elementwise(function, *(tensors.values(argument) for argument in args))
-        return tensors.wrap(result, _dtype(args), _first(args).device)
-
-    return rule
-
-
-def _test(function: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        dtype = _dtype(args)
-        truth = tested(function, *(_compared(tensors.values(argument), dtype) for argument in args))
-        return torch.from_numpy(np.asarray(truth)).to(_first(args).device)
-
-    return rule
-
-
-def _compared(values: Any, dtype: Any) -> Any:
-    """The elements of an argument of a comparison, in which torch rounds numbers to 16 bits."""
-    if dtype.itemsize >= 4:
-        return values
+def _rounded(values: Any, dtype: Any) -> Any:
+    """The numbers of an argument in this type."""
     return elementwise(lambda x: x if is_random(x) else torch.tensor(float(x)).double().to(dtype).item(), values)
 
 
-def _sum_rule(sign: int, reflected: bool = False) -> Callable[..., Any]:
-    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        x, y = (args[1], args[0]) if reflected else args[:2]
-        alpha = options.get("alpha", args[2] if len(args) > 2 else 1)
-        scaled = (
-            tensors.values(y) if alpha * sign == 1 else elementwise(lambda v: v * (alpha * sign), tensors.values(y))
-        )
-        result = elementwise(BINARY["add"], tensors.values(x), scaled)
-        return tensors.wrap(result, _dtype(args), _first(args).device)
-
-    return rule
-
-
-def _div(tensors: Tensors, args: Any, options: Any) -> Any:
-    quotient = elementwise(BINARY["divide"], tensors.values(args[0]), tensors.values(args[1]))
-    mode = options.get("rounding_mode")
-    if mode is not None:
-        quotient = elementwise(UNARY[mode], quotient)
-    return tensors.wrap(quotient, _dtype(args), _first(args).device)
-
-
-def _clamp(tensors: Tensors, args: Any, options: Any) -> Any:
-    low = args[1] if len(args) > 1 else options.get("min")
-    high = args[2] if len(args) > 2 else options.get("max")
-    result = tensors.values(args[0])
-    if low is not None:
-        result = elementwise(BINARY["maximum"], result, tensors.values(low))
-    if high is not None:
-        result = elementwise(BINARY["minimum"], result, tensors.values(high))
-    return tensors.wrap(result, args[0].dtype, args[0].device)
-
-
-def _where(tensors: Tensors, args: Any, options: Any) -> Any:
-    result = elementwise(where, *(tensors.values(argument) for argument in args))
-    return tensors.wrap(result, _dtype(args[1:]), args[0].device)
-
-
-def _to_copy(tensors: Tensors, args: Any, options: Any) -> Any:
-    x, dtype = args[0], options.get("dtype") or args[0].dtype
-    device = options.get("device") or x.device
-    values = tensors.values(x)
-    if dtype.is_floating_point:
-        return tensors.wrap(values, dtype, device)
+def _cast(values: Any, source: Any, dtype: Any) -> Any:
+    """The elements of a tensor as those of a tensor of another type; random floats are decided for any other."""
+    if dtype.is_floating_point or not (isinstance(source, torch.Tensor) and source.is_floating_point()):
+        return values
     if dtype == torch.bool:
-        return torch.from_numpy(np.asarray(tested(TESTS["not_equal"], values, 0))).to(device)
-    return indices(elementwise(UNARY["trunc"], values), device).to(dtype)
-
-
-def _copy_into(tensors: Tensors, args: Any, options: Any) -> None:
-    target, source = args[0], args[1]
-    if not target.is_floating_point() and isinstance(source, torch.Tensor) and source.is_floating_point():
-        source = _to_copy(tensors, (source,), {"dtype": target.dtype}) if tensors.is_random(source) else source
-    tensors.write(target, tensors.values(source))
-
-
-_WRITES: dict[str, Callable[..., None]] = {
-    "copy_": _copy_into,
-    "fill_": _copy_into,
-    "zero_": lambda tensors, args, options: tensors.write(args[0], tensors.values(0.0)),
-}
-_RULES: dict[str, Callable[..., Any]] = {
-    **{name: _map(UNARY[rule]) for name, rule in _UNARY.items()},
-    **{name: _map(BINARY[rule]) for name, rule in _BINARY.items()},
-    **{name: _test(TESTS[rule]) for name, rule in _TESTS.items()},
-    **REDUCTIONS,
-    "add": _sum_rule(1),
-    "sub": _sum_rule(-1),
-    "rsub": _sum_rule(-1, reflected=True),
-    "div": _div,
-    "true_divide": _div,
-    "rsqrt": _map(lambda x: UNARY["reciprocal"](UNARY["sqrt"](x))),
-    "clamp": _clamp,
-    "where": _where,
-    "_to_copy": _to_copy,
-    "sign": _map(lambda x: float(x > 0) - float(x < 0)),  # of NaN it is 0 here
-}
+        return tested(TESTS["not_equal"], values, 0)
+    return elementwise(UNARY["trunc"], values).astype(np.int64)
