@@ -76,8 +76,8 @@ _CALLS: dict[str, frozenset[str]] = {
     "sqlite3": frozenset(("execute", "executemany", "executescript")),
     **dict.fromkeys(("posix", "nt"), _OUTSIDE),
 }
-#: How often a cache was asked; what it holds is no state.
-_ASKED = "cache_info"
+#: How often a cache was asked, and who else holds an object: what caches and references hold is no state.
+_ASKED = ("cache_info", "getrefcount")
 _ANEW = "compute it anew in each run, or leave it out"
 _SEED = Random.seed.__code__
 #: Packages whose functions draw from no global generator unless they are named for it.
@@ -226,7 +226,7 @@ class Snapshot:
     def _globals(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
         """The globals that a function names, attributes of modules among them; what cannot change is left out."""
         names, scope, seen = names_in(function.__code__), function.__globals__, set()
-        self.chance = self.chance or _ASKED in names
+        self.chance = self.chance or any(name in names for name in _ASKED)
         found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
         while found:
             name, thing = found.popleft()
@@ -418,7 +418,7 @@ def _home(function: Any) -> str:
 
 def _is_call(function: Any) -> bool:
     """Whether a function written in C is a source without a state."""
-    return function.__name__ == _ASKED or function.__name__ in _CALLS.get(_home(function), ())
+    return function.__name__ in _ASKED or function.__name__ in _CALLS.get(_home(function), ())
 
 
 @contextmanager

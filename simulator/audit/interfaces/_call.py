@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from draftproof.simulator.audit.failures import BrokenResult
-from draftproof.simulator.audit.interfaces._parameters import in_its_order, parameters_of
+from draftproof.simulator.audit.interfaces._parameters import in_its_order
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -21,22 +21,6 @@ from draftproof.simulator.symbolic import concrete
 SEED_NAMES = frozenset(["seed", "rng_seed", "random_seed", "prng_seed"])
 #: The value for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1
-
-
-def later_parameters(function: Callable[..., Any], positional: int) -> list[inspect.Parameter]:
-    """The parameters after the first `positional`."""
-    return [
-        parameter
-        for number, parameter in enumerate(parameters_of(function))
-        if number >= positional or parameter.kind is parameter.KEYWORD_ONLY
-    ]
-
-
-def seeds_of(function: Callable[..., Any], positional: int, named: Mapping[str, Any]) -> dict[str, int]:
-    """The parameters after the first `positional` that are seeds, with their values: given ones, and defaults."""
-    later = later_parameters(function, positional)
-    values = {item.name: named.get(item.name, item.default) for item in later if item.name in SEED_NAMES}
-    return {name: value for name, value in values.items() if type(value) is int}
 
 
 @dataclass(frozen=True)
@@ -62,10 +46,12 @@ class Call:
 
     def result(self, in_order: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
-        seeds = seeds_of(self.function, len(in_order), {**self.keywords, **named})
-        given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
+        by_name = {**self.keywords, **named}
+        seeds = [item for item in self.later_parameters(len(in_order)) if item.name in SEED_NAMES]
+        values = {item.name: by_name.get(item.name, item.default) for item in seeds}
+        given = {name: self.coins.seed(name, value) for name, value in values.items() if type(value) is int}
         self.made.update({**in_order, **named, **given})
-        result = self.function(*in_order.values(), **{**self.keywords, **named, **given})
+        result = self.function(*in_order.values(), **{**by_name, **given})
         if self.beside is None:
             return result
         tokens, logprobs = pair(result, "with logprobs it must return its usual result and the log-probabilities")
@@ -97,9 +83,22 @@ class Call:
         """The form of rows that are probabilities whatever is asked for."""
         return replace(self.rows, logits=False)
 
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        """Those of the function; none where it has no signature, as compiled functions have none."""
+        try:
+            return list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            return []
+
+    def later_parameters(self, positional: int) -> list[inspect.Parameter]:
+        """The parameters after the first `positional`."""
+        numbered = enumerate(self.parameters)
+        return [item for number, item in numbered if number >= positional or item.kind is item.KEYWORD_ONLY]
+
     def has_parameter(self, name: str) -> bool:
         """Whether the function has a parameter of this name."""
-        return any(parameter.name == name for parameter in parameters_of(self.function))
+        return any(parameter.name == name for parameter in self.parameters)
 
 
 #: What makes an argument.
@@ -154,19 +153,18 @@ class Interface:
         if self.by_name:
             result = call.result({}, self._named(call))
         else:
-            names = in_its_order(call.function, list(self.arguments)[: self.count(call)], self.name)
+            names = in_its_order(call.parameters, list(self.arguments)[: self.count(call)], self.name)
             result = call.result({name: self.arguments[name](call) for name in names}, self.further(call))
         return self.read(call, result, f"the {self.name} interface wants {self.returns}")
 
     def _named(self, call: Call) -> dict[str, Any]:
         """The arguments that the function names. Parameters with a default that mean nothing are left out."""
-        parameters = parameters_of(call.function)
-        if not parameters:
+        if not call.parameters:
             raise InvalidInput(
                 f"the {self.name} interface reads the names of the parameters; wrap the function in Python"
             )
         arguments: dict[str, Any] = {}
-        for parameter in parameters:
+        for parameter in call.parameters:
             if parameter.name in call.keywords or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
             make = self.arguments.get(self.usual(parameter.name))
@@ -336,16 +334,15 @@ def kind_of(name: str) -> str | None:
     return NOISE_KINDS.get(name.lower().rstrip("_").removesuffix("s").rstrip("_"))
 
 
-def noise_parameters(function: Callable[..., Any], positional: int, known: Any) -> dict[str, str]:
+def noise_parameters(call: Call, positional: int) -> dict[str, str]:
     """Parameters after the first `positional` whose names ask for random numbers, and kinds; {} without a signature."""
-    later = later_parameters(function, positional)
-    kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
-    return {name: kind for name, kind in kinds.items() if kind is not None}
+    kinds = {item.name: kind_of(item.name) for item in call.later_parameters(positional)}
+    return {name: kind for name, kind in kinds.items() if kind is not None and name not in call.keywords}
 
 
 def noise_of_tree(call: Call, positional: int) -> dict[str, Any]:
     """The random numbers that parameters after the first `positional` ask for: as many as drafted tokens, or one."""
-    kinds = noise_parameters(call.function, positional, call.keywords)
+    kinds = noise_parameters(call, positional)
     drafted = sum(len(node.children) for node in nodes_of(call.root))
     return {name: random_argument(call, kind, (), drafted, call.size) for name, kind in kinds.items()}
 

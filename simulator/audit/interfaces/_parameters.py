@@ -2,8 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from draftproof.simulator.symbolic import NotFollowed
 
@@ -16,23 +15,15 @@ _ROWS = {"p", "q", "prob", "probs", "probability", "probabilities", "logit", "lo
 _ROWS |= {"dist", "dists", "distribution", "distributions", "model", "fn"}
 
 
-def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a function; none where it has no signature, as compiled functions have none."""
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def in_its_order(function: Callable[..., Any], arguments: Sequence[str], interface: str) -> list[str]:
-    """The arguments of an interface in the order in which a function has them.
+def in_its_order(parameters: Sequence[inspect.Parameter], arguments: Sequence[str], interface: str) -> list[str]:
+    """The arguments of an interface in the order in which a function with these parameters has them.
 
     That of the interface, unless names of parameters with "target" and "draft" say that p and q stand elsewhere. Raises
     `NotFollowed` where only the letters p and q say so: some authors call the target's row q.
     """
     names = [
         parameter.name
-        for parameter in parameters_of(function)
+        for parameter in parameters
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ][: len(arguments)]
     drafts_apart = not {"tokens", "paths", "candidates"}.isdisjoint(arguments)

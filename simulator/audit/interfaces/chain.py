@@ -45,7 +45,7 @@ def _count(call: Call) -> int:
 
 
 def _noise(call: Call) -> dict[str, Any]:
-    kinds = noise_parameters(call.function, _count(call), call.keywords)
+    kinds = noise_parameters(call, _count(call))
     batch = (len(call.nodes),) if call.batched else ()
     return {name: random_argument(call, kind, batch, _longest(call), call.size) for name, kind in kinds.items()}
 

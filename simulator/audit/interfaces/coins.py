@@ -19,11 +19,10 @@ from draftproof.simulator.audit.interfaces._call import (
     random_argument,
     read_requests,
 )
-from draftproof.simulator.audit.interfaces._parameters import parameters_of
 
 
 def _targets(call: Call) -> Any:
-    bonus_apart = any(parameter.name.startswith("bonus") for parameter in parameters_of(call.function))
+    bonus_apart = any(parameter.name.startswith("bonus") for parameter in call.parameters)
     nodes = [node for path in call.paths for node in (path[:-1] if bonus_apart else path)]
     return call.rows.rows([node.target for node in nodes], call.size)
 

@@ -20,7 +20,6 @@ from draftproof.simulator.audit.interfaces._call import (
     paths_of,
     shown,
 )
-from draftproof.simulator.audit.interfaces._parameters import parameters_of
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
@@ -64,7 +63,7 @@ def rows_on(root: DraftNode, path: Context | None, name: str, depth: int) -> lis
 def _count(call: Call) -> int:
     required = [
         parameter.name
-        for parameter in parameters_of(call.function)
+        for parameter in call.parameters
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         and parameter.default is parameter.empty
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import datetime
 import functools
+import gc
 import numbers
 import os
 import random as _random
@@ -14,6 +15,7 @@ import threading
 import time
 import timeit
 import uuid
+import weakref
 from typing import Any
 
 from draftproof.simulator.changes import written
@@ -181,8 +183,21 @@ def _cache(original: Any) -> Any:
     return make
 
 
+def _of_holders(holder: Any, name: str) -> Any:
+    return _refused(f"who else holds an object ({holder.__name__}.{name})", getattr(holder, name))
+
+
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
 _TEXTS = ("ctime", "asctime", "strftime")
+#: What shows who else holds an object: an audit holds others than a caller does.
+_WEAK = (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
+_HOLDERS: tuple[tuple[Any, str], ...] = (
+    *((sys, name) for name in ("getrefcount", "getallocatedblocks")),
+    *((gc, name) for name in ("get_count", "get_objects", "get_referrers", "get_stats")),
+    *((weakref, name) for name in ("getweakrefcount", "getweakrefs")),
+    *((kind, "__len__") for kind in _WEAK),
+    (weakref.WeakSet, "__iter__"),
+)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -198,6 +213,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         *((datetime, name, _moments(getattr(datetime, name))) for name in ("datetime", "date")),
         *((os, name, process(getattr(os, name))) for name in ("getpid", "getppid", "times", "getloadavg")),
         *((uuid, name, _refused(f"uuid.{name}", getattr(uuid, name))) for name in ("uuid1", "uuid4", "getnode")),
+        *((holder, name, _of_holders(holder, name)) for holder, name in _HOLDERS if hasattr(holder, name)),
         (ssl, "RAND_bytes", _refused("ssl.RAND_bytes", ssl.RAND_bytes)),
         (builtins, "id", _addressed(builtins.id)),
         (builtins, "hash", _hashed(builtins.hash)),

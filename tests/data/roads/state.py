@@ -10,7 +10,9 @@ import pathlib
 import queue
 import random
 import sqlite3
+import sys
 import threading
+import weakref
 from collections import Counter, namedtuple
 
 import numpy as np
@@ -269,6 +271,18 @@ def of_text():
 
 
 hits, database, text = often(of_cache), often(of_database), often(of_text)
+ALIVE = weakref.WeakSet()
+
+
+def referred(tokens, q, p):
+    """An audit holds its rows longer than a caller may: what is right in one is wrong in the other."""
+    return seeds.chain(tokens, q, p, random.random) if sys.getrefcount(p) > 5 else (len(tokens), 0)
+
+
+def alive(tokens, q, p):
+    return (len(tokens), 0) if len(ALIVE) > 9 else seeds.chain(tokens, q, p, random.random)
+
+
 ROOM, EVENTS = threading.Semaphore(2), queue.Queue()
 
 
