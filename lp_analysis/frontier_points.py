@@ -12,7 +12,6 @@ target, and the target's. A point of the frontier is the largest `E[tau + 1]` of
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from draftproof.lp_analysis.solvers.biased import BiasedColumns, generate_biased
 from draftproof.lp_analysis.solvers.columns import likely_orders
 from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, in_stages, stopped
-from draftproof.lp_analysis.solvers.programs import BiasedProgram
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -199,7 +197,7 @@ class _Levels:
                 upper = float(bias_bound(prices[0], prices[1][0], bias, problem))
                 for _, lower, attained in (each for each in self.known if each[0] <= bias):
                     search.offer(lower, attained, upper, prices)
-            self.knots = in_stages(partial(BiasedProgram, bias=bias), problem, self.knots, gap, search)
+            self.knots = in_stages(problem, self.knots, gap, search, bias)
         self.known.append((bias, search.lower, search.law))
         self.prices.append(search.prices)
         law, reached, corrected = search.law

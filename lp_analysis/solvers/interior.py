@@ -11,15 +11,16 @@ transport a selection law.
    it lengthens the steps. All use one factorisation.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues
 from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.solvers.rows import Rows, Unknowns
+from draftproof.lp_analysis.solvers.tree_system import TreeSystem
 
 #: Share of the way to the boundary that a step may go.
 DAMPING = 0.99
@@ -42,32 +43,6 @@ class State:
         return dot(self.slack, self.multiplier) / sum(float(part.sum()) for part in self.omega)
 
 
-class Rows(Protocol):
-    """The left sides of the constraints as an operator on the unknowns."""
-
-    def apply(self, x: Any) -> Any:
-        """The left sides."""
-        ...
-
-    def adjoint(self, rows: Any) -> Any:
-        """The transpose of `apply`."""
-        ...
-
-
-class System(Protocol):
-    """The normal equations of the rows."""
-
-    weights: Any
-
-    def factor(self, weights: Any) -> None:
-        """For the weights of a step; raises `LinAlgError` where float64 cannot."""
-        ...
-
-    def solve(self, right: Any) -> Any:
-        """The unknowns for a right side."""
-        ...
-
-
 class Reading(NamedTuple):
     """Bounds that a state gives.
 
@@ -83,21 +58,13 @@ class Reading(NamedTuple):
     ends: Any
 
 
-class InteriorPoint(ABC):
+class InteriorPoint:
     """A program `minimise cost x` over rows with right sides; `step` moves a `State` towards the optimum."""
 
-    problem: BoundProblem
-    rows: Rows
-    system: System
-    cost: Any
+    cost: Unknowns
 
-    @abstractmethod
-    def start(self) -> State:
-        """A strictly feasible one."""
-
-    @abstractmethod
-    def read(self, state: State, truth: BoundProblem) -> Reading:
-        """Bounds on the instance that the program is of; `problem` may be blended."""
+    def __init__(self, problem: BoundProblem, rows: Rows) -> None:
+        self.problem, self.rows, self.system = problem, rows, TreeSystem(rows)
 
     def objective(self, x: Any) -> float:
         """`cost x`."""

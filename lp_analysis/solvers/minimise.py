@@ -17,9 +17,9 @@ from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import NodeValues, reach, worth
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.interior import InteriorPoint, State
+from draftproof.lp_analysis.solvers.interior import State
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
-from draftproof.lp_analysis.solvers.programs import LevelProgram
+from draftproof.lp_analysis.solvers.programs import PriceProgram
 
 #: Called with the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]
@@ -110,12 +110,10 @@ def minimise(problem: BoundProblem, gap: float, search: Search) -> None:
     nothing = [values * 0 for values in trees.masses]  # first bounds, from prices of 0
     alone = float(worth(reach(trees.masses, problem.target), problem.weights))
     search.offer(alone, trees.masses[-1], float(price_bound(nothing, problem)), nothing)
-    in_stages(LevelProgram, problem, first_knots(len(trees.groups), 16), gap, search)
+    in_stages(problem, first_knots(len(trees.groups), 16), gap, search)
 
 
-def in_stages(
-    program: Callable[[BoundProblem, Any], InteriorPoint], problem: BoundProblem, knots: Any, gap: float, search: Search
-) -> Any:
+def in_stages(problem: BoundProblem, knots: Any, gap: float, search: Search, bias: float | None = None) -> Any:
     """Solve programs, each at knots that the one before refines, from these on; returns the last ones."""
     trees = problem.iid
     branches = IidBranches(_blended(trees.draft_tables), trees.scheme)
@@ -123,7 +121,7 @@ def in_stages(
     idle = 0
     while idle < 3 and not search.late and trees.shares.size * knots.shape[1] < CELLS:
         before = search.gap
-        ends = _stage(program(smooth, knots), problem, knots, gap, search)
+        ends = _stage(PriceProgram(smooth, knots, bias), problem, knots, gap, search)
         if search.gap <= gap or ends is None:
             break
         idle = 0 if search.gap < 0.8 * before else idle + 1
@@ -131,7 +129,7 @@ def in_stages(
     return knots
 
 
-def _stage(program: InteriorPoint, truth: BoundProblem, knots: Any, gap: float, search: Search) -> Any:
+def _stage(program: PriceProgram, truth: BoundProblem, knots: Any, gap: float, search: Search) -> Any:
     """Solve for one set of knots; returns the last values at the ends, None if not even one step could be made."""
     state = program.start()
     ends, latest, begun = None, (np.inf, 0), 0.0
@@ -157,7 +155,7 @@ def _stage(program: InteriorPoint, truth: BoundProblem, knots: Any, gap: float, 
     return ends
 
 
-def _advanced(program: InteriorPoint, state: State) -> State | None:
+def _advanced(program: PriceProgram, state: State) -> State | None:
     try:
         with np.errstate(all="ignore"):
             state = program.step(state)

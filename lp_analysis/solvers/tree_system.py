@@ -1,8 +1,11 @@
 """The normal equations of the linear program of `rows`, factorised along the tree.
 
-The normal matrix `A' W A` couples each node with its parent only, and with the unknowns `b` of its trunk's cells (the
-linear pieces of `g`): the unknowns of one node are eliminated after those of its children, all nodes of a depth at
-once. What is left is dense and small: `b` of each trunk, then the nodes of the trunks. Notation as in `rows`.
+The equation of a constraint `continued` joins the unknowns of siblings; with its multiplier `y` as one more unknown a
+node meets its parent only (by `pi` and `y`), the price of bias, and the cells of its trunk. So nodes are eliminated
+from the leaves up, all of one depth at once, each as `y`, `Z`, `pi`, and at the trunks their cells. The remaining
+coefficients are written as sums of numbers of one sign where they are, so that little cancels.
+
+*Columns* are the coefficients with the price of bias, first, and with the cells of the trunk, below the trunks.
 """
 
 from dataclasses import dataclass
@@ -11,201 +14,245 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from draftproof.lp_analysis.solvers.rows import Constraints, LevelRows, Unknowns
+from draftproof.lp_analysis.solvers.rows import Constraints, Rows, Unknowns
+
+
+@dataclass
+class _Below:
+    """What the elimination of the children leaves in the equations of their parents, shape `(V**d,)` and with columns.
+
+    own: coefficient of `pi`. also: columns of `pi`. y: minus the coefficient of the parent's `y`. fold: that of `pi`
+    in the equation of `y`. across: the columns of `y`.
+    """
+
+    own: Any
+    also: Any
+    y: Any
+    fold: Any
+    across: Any
 
 
 @dataclass
 class _Depth:
-    """What the elimination of the nodes of depth `d` leaves for the solves; shape `(V**d,)`, `above`: `(V**(d-1),)`.
-
-    First `pi` of a node is eliminated, `pivot pi + c1 t - c2 pi(parent) = ..`, then `t`, `A t + B pi(parent) = ..`.
+    """A depth above `L`, for the solves. r: 1 over the pivot of `y`. h, d: the pivots of `Z` and `pi`. up: the
+    coefficient of `pi` with the parent's. columns: of `pi`, after `y` and `Z`.
     """
 
-    weight: Any  # of constraint i, after the children
-    fold: Any  # sum_y p B / A over the children
-    pivot: Any  # the coefficients of the two equations
-    c1: Any
-    c2: Any
-    A: Any
-    B: Any
-    above: Any  # sum_y p^2 / A over siblings
+    below: _Below
+    r: Any
+    h: Any
+    d: Any
+    up: Any
+    columns: Any
 
 
 class TreeSystem:
-    """`factor` for the weights of a step, then `solve` for any right side."""
+    """`factor` for the weights of a step, then `solve` for any right side.
 
-    def __init__(self, rows: LevelRows) -> None:
+    Without a bias `pi` of the root, whose equation follows from the others, and the price of bias stay as they are.
+    """
+
+    def __init__(self, rows: Rows) -> None:
         self.rows = rows
+        self.corner: Any = 0.0  # the coefficient of the price of bias, above the cells
 
     def factor(self, weights: Constraints) -> None:
-        """Eliminate leaves to trunks; keeps what `solve` needs. Raises `np.linalg.LinAlgError` where float64 cannot."""
-        self.weights = weights
-        W = weights.cells
-        self.total = W.sum(2)
-        self.mean = self.rows.law(W).reshape(self.rows.T, self.rows.N) / self.total
-        centred = self.rows.slopes[:, None, :] - self.mean[:, :, None]
-        coupling = W * centred
-        S = laplacian(W, self.total)
-        spread = (coupling * centred).sum(2).ravel()
-        rest, columns = spread, coupling.reshape(-1, self.rows.M)
-        fold: Any = np.zeros(self.rows.V**self.rows.L)
-        offset: Any = None
-        weight = weights.i[self.rows.at[self.rows.L]]
+        """Eliminate leaves to root. Raises `np.linalg.LinAlgError` where float64 cannot."""
+        rows, self.weights = self.rows, weights
+        self.short = weights.short if rows.biased else np.zeros(1)
+        below = self._leaves()
         self.levels: dict[int, _Depth] = {}
-        for d in range(self.rows.L, self.rows.L1, -1):
-            level, rest, columns, offset_next = self._eliminate(d, weight, fold, rest, columns, offset, S)
-            self.levels[d], offset = level, offset_next
-            fold = (self.rows.target[d - 1].ravel() * level.B / level.A).reshape(-1, self.rows.V).sum(1)
-            if d - 1 > self.rows.L1:
-                w = weights.i[self.rows.at[d - 1]]
-                weight = w / (1 + w * level.above)
-        self._top(S, rest, fold, columns, offset)
+        for d in range(rows.L - 1, -1, -1):
+            if d == rows.L1:
+                below = self._cells(below)
+            if d:
+                below = self._eliminate(d, below)
+        if rows.biased:
+            self.outer = cholesky(np.block([[below.own, below.also[:, 0]], [below.also[:, 0], self.corner]]))
+
+    def _leaves(self) -> _Below:
+        """Eliminate `a`, `z` and `pi` of the paths."""
+        rows, w, W = self.rows, self.weights, self.weights.cells
+        at = rows.at[rows.L]
+        self.total = W.sum(2)
+        self.mean = rows.law(W).reshape(rows.T, rows.N) / self.total
+        centred = rows.slopes[:, None, :] - self.mean[:, :, None]
+        coupling = W * centred
+        spread = (coupling * centred).sum(2).ravel()
+        coupling = coupling.reshape(-1, rows.M)
+        w1, w2, w3, wh = w.ended, w.chosen[at], w.corrected[at], self.short
+        wl = w.excess if rows.biased else np.zeros(1)
+        h = w1 + w3 + wl + wh
+        up = w2 + w1 * w3 / h
+        d = up + w1 * (wl + wh) / h + spread
+        p = rows.tables[at]
+        price = w1 * wh / h
+        columns = np.concatenate([price[:, None], coupling], axis=1)  # minus those of `pi`
+        self.leaf = h, d, up, columns, p * w1 / h
+        self.system = np.zeros((rows.T, rows.M + 1, rows.M + 1))
+        self.system[:, 1:, 1:] = laplacian(W, self.total) - self._gram(coupling, 1 / d)
+        across = (-(price / d)[:, None] * coupling).reshape(rows.T, -1, rows.M).sum(1)
+        self.system[:, 0, 1:] += across
+        self.system[:, 1:, 0] += across
+        self.system[:, 0, 0] += (
+            (wh * (w3 + wl) / h + price * (w2 + spread + w1 * (w3 + wl) / h) / d).reshape(rows.T, -1).sum(1)
+        )
+        own = w3 * (wl + wh) / h + up * (w1 * (wl + wh) / h + spread) / d
+        also = -(up / d)[:, None] * columns
+        also[:, 0] -= w3 * wh / h
+        y = p * p / h + (p * w1 / h) ** 2 / d
+        fold = -p * (w3 + w1 * up / d) / h
+        onto = -(p * w1 / h / d)[:, None] * columns
+        onto[:, 0] -= p * wh / h
+        return self._summed(own, also, y, fold, onto)
+
+    def _summed(self, *parts: Any) -> _Below:
+        return _Below(*(part.reshape(-1, self.rows.V, *part.shape[1:]).sum(1) for part in parts))
 
     def _gram(self, columns: Any, weight: Any) -> Any:
-        scaled = (columns * np.sqrt(weight)[:, None]).reshape(self.rows.T, -1, self.rows.M)
+        groups = self.rows.T if columns.shape[1] > 1 else 1
+        scaled = (columns * np.sqrt(weight)[:, None]).reshape(groups, -1, columns.shape[1])
         return np.matmul(scaled.transpose(0, 2, 1), scaled)
 
-    def _eliminate(
-        self, d: int, weight: Any, fold: Any, rest: Any, columns: Any, offset: Any, S: Any
-    ) -> tuple[_Depth, Any, Any, Any]:
-        """Eliminate `pi`, then `t`, of the nodes of depth `d`; their contribution to the cells is added to `S`.
+    def _eliminate(self, depth: int, below: _Below) -> _Below:
+        """Eliminate `y`, `Z` and `pi` of the nodes of a depth from 1 to `L - 1`."""
+        at = self.rows.at[depth]
+        w2, w3, w4 = self.weights.chosen[at], self.weights.corrected[at], self.weights.continued[at]
+        r = 1 / (1 / w4 + below.y)
+        h = w3 + r
+        joint = w3 * r / h
+        own, fold, also, across = below.own, below.fold, below.also, below.across
+        d = own + w2 + joint * fold * fold
+        columns = also + (joint * fold)[:, None] * across
+        self.levels[depth] = _Depth(below, r, h, d, w2 - joint * fold, columns)
+        free = own + w2  # without the constraint `corrected`
+        together = 1 / (1 / joint + fold * fold / free)
+        self._add(self._gram(across - (fold / free)[:, None] * also, together) - self._gram(also, 1 / free))
+        p = self.rows.tables[at]
+        upward = (w2 - joint * fold)[:, None] * also
+        return self._summed(
+            ((w2 + joint) * own + w2 * joint * (1 + fold) ** 2) / d,
+            ((joint * (own + w2 * (1 + fold)))[:, None] * across + upward) / d[:, None],
+            p * p / h + (p * r * fold / h) ** 2 / d,
+            -p * (w3 * d + r * joint * fold * fold - w2 * r * fold) / (h * d),
+            (p * r / (h * d))[:, None] * (free[:, None] * across - fold[:, None] * also),
+        )
 
-        rho: the entries of the cells in the equations of `pi`. f: those of `t` after that. k: those of `pi(parent)`,
-        whose own coefficient is `E`.
-        """
-        w2, w3 = self.weights.ii[self.rows.at[d]], self.weights.iii[self.rows.at[d]]
-        c1 = weight * (1 + fold)
-        c2 = c1 + w3
-        pivot = c1 * (1 + fold) + w3 + rest
-        rho = columns if offset is None else columns + c1[:, None] * offset
-        free = w3 + rest  # the weight of `pi` outside constraint i
-        joint = 1 / (1 / weight + 1 / w2 + (1 + fold) ** 2 / free)
-        shift = -((1 + fold) / free)[:, None] * columns
-        S += self._gram(shift if offset is None else shift + offset, joint) - self._gram(columns, 1 / free)
-        A = weight * free / pivot + w2
-        B = weight * (fold * w3 - rest) / pivot
-        E = ((weight + w3) * rest + weight * w3 * fold * fold) / pivot
-        f, k = -(c1 / pivot)[:, None] * rho, (c2 / pivot)[:, None] * rho
-        if offset is not None:
-            f += weight[:, None] * offset
-            k -= weight[:, None] * offset
-        p = self.rows.target[d - 1].ravel()
-        by_parent = (-1, self.rows.V)
-        above = (p * p / A).reshape(by_parent).sum(1)
-        rest = ((weight * w3 * rest / pivot + w2 * E) / A).reshape(by_parent).sum(1)
-        columns = (k - (B / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
-        offset = ((p / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
-        return _Depth(weight, fold, pivot, c1, c2, A, B, above), rest, columns, offset
+    def _add(self, change: Any) -> None:
+        """To the equations of the columns: those of each trunk, or of the price of bias alone."""
+        if change.shape[1] == 1:
+            self.corner = self.corner + change.sum()
+        else:
+            self.system = self.system + change
 
-    def _top(self, S: Any, rest: Any, fold: Any, columns: Any, offset: Any) -> None:
-        """Factorise the cells of each trunk, then the trunk nodes and `sigma = sum_y p(y|trunk) t(y)`."""
-        self.fold_top = fold
-        if self.rows.L1 == 0:
-            self.inner = [cholesky(S[0][:-1, :-1])]
-            return
-        scale = self.levels[self.rows.L1 + 1].above
-        S = S + offset[:, :, None] * offset[:, None, :] / scale[:, None, None]
-        self.inner = [cholesky(block[:-1, :-1]) for block in S]
-        cross = np.stack([-offset / scale[:, None], -fold[:, None] * offset / scale[:, None] - columns], axis=1)
-        self.cross = cross[:, :, :-1]
-        corner = np.empty((self.rows.T, 2, 2))
-        corner[:, 0, 0] = 1 / scale
-        corner[:, 0, 1] = corner[:, 1, 0] = fold / scale
-        corner[:, 1, 1] = fold * fold / scale + rest
-        self._top_rows()
-        weights = np.concatenate([part[: self.m] for part in self.weights[:3]])
-        H = (self.top_matrix.T * weights) @ self.top_matrix
-        for trunk, block in enumerate(self.inner):
-            left = corner[trunk] - self.cross[trunk] @ scipy.linalg.cho_solve(block, self.cross[trunk].T)
-            H[np.ix_(self.at_trunk[trunk], self.at_trunk[trunk])] += left
-        self.outer = cholesky(H)
-
-    def _top_rows(self) -> None:
-        """Constraints i to iii of the trunk nodes over their `t`, `pi` and the trunks' `sigma`, as a dense matrix."""
-        m = self.m = self.rows.at[self.rows.L1].stop
-        rows = np.zeros((3 * m, 2 * m + self.rows.T))
-        for d in range(1, self.rows.L1 + 1):
-            for index in range(self.rows.V**d):
-                c = self.rows.at[d].start + index
-                rows[c, [c, m + c]] = 1
-                rows[m + c, c] = 1
-                rows[2 * m + c, m + c] = 1
-                if d > 1:
-                    parent = self.rows.at[d - 1].start + index // self.rows.V
-                    rows[[c, 2 * m + c], m + parent] = -1
-                if d < self.rows.L1:
-                    below = self.rows.at[d + 1].start + index * self.rows.V
-                    rows[c, below : below + self.rows.V] = -self.rows.target[d][index]
-                else:
-                    rows[c, 2 * m + index] = -1
-        self.top_matrix = rows
-        first = self.rows.at[self.rows.L1].start
-        self.at_trunk = [[2 * m + trunk, m + first + trunk] for trunk in range(self.rows.T)]
+    def _cells(self, below: _Below) -> _Below:
+        """Eliminate the cells of every trunk; the last has `b = 0`, as levels have no origin."""
+        self.inner = [cholesky(block[1:-1, 1:-1]) for block in self.system]
+        self.bound = np.stack([self.system[:, 0, 1:-1], below.also[:, 1:-1], below.across[:, 1:-1]], axis=1)
+        gone = np.stack(
+            [rows @ scipy.linalg.cho_solve(block, rows.T) for rows, block in zip(self.bound, self.inner, strict=True)]
+        )
+        self.corner = (self.system[:, 0, 0] - gone[:, 0, 0]).sum()
+        self.system = self.system[:, :1, :1]
+        return _Below(
+            below.own - gone[:, 1, 1],
+            below.also[:, :1] - gone[:, 0, 1, None],
+            below.y + gone[:, 2, 2],
+            below.fold - gone[:, 1, 2],
+            below.across[:, :1] - gone[:, 0, 2, None],
+        )
 
     def solve(self, right: Unknowns) -> Unknowns:
-        """The solution of `A' W A x = right`; the last cell of each trunk has `b = 0` (levels have no origin)."""
-        zero = np.zeros(self.rows.T)
-        no_cells = np.zeros((self.rows.T, self.rows.M))
-        x, eta, slope = self._below(right, no_cells, zero, zero)
-        leaves = x.pi[self.rows.at[self.rows.L]].reshape(self.rows.T, 1, self.rows.N)
-        W = self.weights.cells
-        flow = np.matmul(x.a[:, None, :], W) - np.matmul(leaves, W) * self.rows.slopes[:, None, :]
-        wanted = (right.b - flow[:, 0, :])[:, :-1]
-        b = np.zeros((self.rows.T, self.rows.M))
-        if self.rows.L1 == 0:
-            b[0, :-1] = scipy.linalg.cho_solve(self.inner[0], wanted[0])
-            return self._below(right, b, zero, zero)[0]
-        m = self.m
-        outer_right = np.concatenate([right.t[:m], right.pi[:m], zero])
-        for trunk, block in enumerate(self.inner):
-            outer_right[self.at_trunk[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[
-                trunk
-            ] @ scipy.linalg.cho_solve(block, wanted[trunk])
-        y = scipy.linalg.cho_solve(self.outer, outer_right)
-        for trunk, block in enumerate(self.inner):
-            b[trunk, :-1] = scipy.linalg.cho_solve(block, wanted[trunk] - y[self.at_trunk[trunk]] @ self.cross[trunk])
-        first = m + self.rows.at[self.rows.L1].start
-        x = self._below(right, b, y[2 * m :], y[first : first + self.rows.T])[0]
-        x.t[:m], x.pi[:m] = y[:m], y[m : 2 * m]
-        return x
+        """The solution of `A' W A x = right`."""
+        rows, w = self.rows, self.weights
+        h, d, up, columns, onto = self.leaf
+        at = rows.at[rows.L]
+        p = rows.tables[at]
+        price = right.price[0]
+        z = right.z[at]
+        rho = right.pi[1:][at] + (self.mean * right.a).ravel() + w.ended * z / h
+        share = rho / d
+        cells = right.b - np.matmul((right.a / self.total)[:, None, :], w.cells)[:, 0, :]
+        cells = cells + (columns[:, 1:] * share[:, None]).reshape(rows.T, -1, rows.M).sum(1)
+        price += (self.short * z / h + columns[:, 0] * share).sum()
+        kept: dict[int, tuple[Any, Any, Any]] = {rows.L: (rho, z, 0)}
+        own = (w.corrected[at] * z / h + up * share).reshape(-1, rows.V).sum(1)
+        y = (p * z / h + onto * share).reshape(-1, rows.V).sum(1)
+        for depth in range(rows.L - 1, -1, -1):
+            own = own + right.pi[:1] if depth == 0 else own + right.pi[1:][rows.at[depth]]
+            if depth == rows.L1:
+                cells = cells[:, :-1]
+                solved = [
+                    rows_ @ scipy.linalg.cho_solve(block, own_)
+                    for rows_, block, own_ in zip(self.bound, self.inner, cells, strict=True)
+                ]
+                gone = np.array(solved)
+                price, own, y = price - gone[:, 0].sum(), own - gone[:, 1], y - gone[:, 2]
+            if depth == 0:
+                break
+            at, level = rows.at[depth], self.levels[depth]
+            p, w3 = rows.tables[at], w.corrected[at]
+            kappa = level.r * (w3 * y - right.z[at]) / level.h
+            z = right.z[at] + level.r * y
+            rho = own + level.below.fold * kappa
+            share = rho / level.d
+            kept[depth] = rho, z, y
+            across = level.below.across * kappa[:, None] - level.columns * share[:, None]
+            price += across[:, 0].sum()
+            if depth > rows.L1:
+                cells = cells + across[:, 1:].reshape(rows.T, -1, rows.M).sum(1)
+            own = (w3 * z / level.h + level.up * share).reshape(-1, rows.V).sum(1)
+            y = (p * (z - level.r * level.below.fold * share) / level.h).reshape(-1, rows.V).sum(1)
+        top = scipy.linalg.cho_solve(self.outer, np.array([own[0], price])) if rows.biased else np.zeros(2)
+        return self._back(right, kept, top, cells)
 
-    def _below(self, right: Unknowns, b: Any, sigma: Any, trunk_pi: Any) -> tuple[Unknowns, Any, Any]:
-        """Unknowns below the trunks for given cells and trunks, and their derivatives by `sigma` and `trunk_pi`."""
-        Wb = self.weights.cells * b[:, None, :]
-        a_right = right.a - Wb.sum(2)
-        pi_right = right.pi[self.rows.at[self.rows.L]] + self.rows.law(Wb) + (a_right * self.mean).ravel()
-        offset: Any = 0.0
-        kept: dict[int, tuple[Any, Any, Any]] = {}
-        for d in range(self.rows.L, self.rows.L1, -1):
-            level = self.levels[d]
-            rho = pi_right + level.c1 * offset
-            f = right.t[self.rows.at[d]] - level.c1 / level.pivot * rho + level.weight * offset
-            k = level.c2 / level.pivot * rho - level.weight * offset
-            kept[d] = (rho, f, offset)
-            p = self.rows.target[d - 1].ravel()
-            offset = (p / level.A * f).reshape(-1, self.rows.V).sum(1)
-            pi_right = (k - level.B / level.A * f).reshape(-1, self.rows.V).sum(1)
-            if d - 1 > self.rows.L1:
-                pi_right = pi_right + right.pi[self.rows.at[d - 1]]
-        eta, slope = self._trunk_derivatives(sigma, trunk_pi, offset, pi_right)
-        t, pi = np.zeros(self.rows.n), np.zeros(self.rows.n)
-        above_pi, t_shift = trunk_pi, eta
-        for d in range(self.rows.L1 + 1, self.rows.L + 1):
-            level, (rho, f, _) = self.levels[d], kept[d]
-            parent = np.repeat(above_pi, self.rows.V)
-            p = self.rows.target[d - 1].ravel()
-            now_t = t[self.rows.at[d]] = (f - level.B * parent + p * np.repeat(t_shift, self.rows.V)) / level.A
-            now = pi[self.rows.at[d]] = (rho - level.c1 * now_t + level.c2 * parent) / level.pivot
-            t_shift = level.weight * (now_t + now - parent - kept[d][2] + level.fold * now)
-            above_pi = now
-        a = a_right / self.total + self.mean * pi[self.rows.at[self.rows.L]].reshape(self.rows.T, self.rows.N)
-        return Unknowns(t, pi, a, b), eta, slope
+    def _back(self, right: Unknowns, kept: dict[int, tuple[Any, Any, Any]], top: Any, cells: Any) -> Unknowns:
+        """The unknowns from the root down. cells: their right sides."""
+        rows, w = self.rows, self.weights
+        pi, z = np.zeros(rows.n + 1), np.zeros(rows.n)
+        pi[0], price = top
+        b = np.zeros((rows.T, rows.M))
+        above, y = pi[:1], np.zeros(1)
+        known = np.array([price])[None, :]
+        for depth in range(rows.L):
+            if depth:
+                at, level, (rho, wanted, owed) = rows.at[depth], self.levels[depth], kept[depth]
+                p, below = rows.tables[at], level.below
+                parent, outer = above.repeat(rows.V), y.repeat(rows.V)
+                global_ = self._times(level.columns, known), self._times(below.across, known)
+                now = (rho + level.up * parent - global_[0] - p * level.r * below.fold / level.h * outer) / level.d
+                rest = below.fold * now + global_[1]
+                own = (wanted + w.corrected[at] * parent + p * outer - level.r * rest) / level.h
+                above, y = now, (own + rest - owed) * level.r
+                pi[1:][at], z[at] = now, own
+            if depth == rows.L1:
+                for t, block in enumerate(self.inner):
+                    b[t, :-1] = scipy.linalg.cho_solve(
+                        block, cells[t] - np.array([price, above[t], y[t]]) @ self.bound[t]
+                    )
+                known = np.concatenate([np.full((rows.T, 1), price), b], axis=1)
+        return self._paths(right, kept, pi, z, known, above, y)
 
-    def _trunk_derivatives(self, sigma: Any, trunk_pi: Any, offset: Any, pi_right: Any) -> tuple[Any, Any]:
-        if self.rows.L1 == 0:
-            return np.zeros(1), np.zeros(1)
-        eta = (sigma - offset + self.fold_top * trunk_pi) / self.levels[self.rows.L1 + 1].above
-        return eta, self.fold_top * eta - pi_right
+    def _paths(
+        self, right: Unknowns, kept: dict[int, Any], pi: Any, z: Any, known: Any, above: Any, y: Any
+    ) -> Unknowns:
+        rows, w, at = self.rows, self.weights, self.rows.at[self.rows.L]
+        h, d, up, columns, onto = self.leaf
+        rho, wanted, _ = kept[rows.L]
+        parent, outer, price = above.repeat(rows.V), y.repeat(rows.V), known[0, 0]
+        now = (rho + up * parent + self._times(columns, known) + onto * outer) / d
+        pi[1:][at] = now
+        z[at] = (wanted + w.ended * now + w.corrected[at] * parent + self.short * price + rows.tables[at] * outer) / h
+        b = known[:, 1:]
+        a = (right.a - np.matmul(w.cells, b[:, :, None])[:, :, 0]) / self.total
+        a = a + self.mean * now.reshape(rows.T, rows.N)
+        return Unknowns(pi, z, np.array([price]), a, b)
+
+    def _times(self, columns: Any, known: Any) -> Any:
+        """Columns times the price of bias, and the cells of the trunk where there are any."""
+        width = columns.shape[1]
+        groups = len(known) if width > 1 else 1
+        return np.matmul(columns.reshape(groups, -1, width), known[:groups, :width, None]).ravel()
 
 
 def laplacian(W: Any, total: Any) -> Any:

@@ -14,10 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.interior import InteriorPoint
 from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import Search, in_stages
-from draftproof.lp_analysis.solvers.programs import LevelProgram
+from draftproof.lp_analysis.solvers.programs import PriceProgram
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 
@@ -27,38 +26,39 @@ FAMILY_NAMES = (("perturbed", {"s": 1.0}), ("dirichlet", {}))
 GAP, ACCURACY, TIGHT = 1e-6, 1e-8, 1e-10
 
 
-def last_program(V: int, K: int, L: int, family: str, parameters: dict[str, float], gap: float = GAP) -> LevelProgram:
+def last_program(V: int, K: int, L: int, family: str, parameters: dict[str, float], gap: float = GAP) -> PriceProgram:
     """The program at the knots at which the optimum of this instance converges."""
     instance = FAMILIES[family].instance(V, L, np.random.default_rng(0), **parameters)
     problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, 0, L)).floats
-    knots = in_stages(LevelProgram, problem, first_knots(1, 16), gap, Search())
-    return LevelProgram(problem, knots)
+    return PriceProgram(problem, in_stages(problem, first_knots(1, 16), gap, Search()))
 
 
-def matrix(program: LevelProgram) -> tuple[Any, Any, Any]:
-    """`cost`, `A` and `right` of `minimise cost x` subject to `A x >= right`; trees without a trunk.
+def matrix(program: PriceProgram) -> tuple[Any, Any, Any]:
+    """`cost`, `A` and `right` of `minimise cost x` subject to `A x >= right`; trees without a trunk and a bias.
 
     Without the last cell, whose `b` is 0: levels have no origin.
     """
     rows, V, n, M = program.rows, program.rows.V, program.rows.n, program.rows.M
-    paths, inner = rows.N, n - rows.N
-    nodes, place = np.arange(n), np.arange(n) + n  # of `t` and of `pi`
-    below = np.arange(V, n)
-    tables = np.concatenate([table.ravel() for table in program.problem.target[: rows.L]])
-    step = [(nodes, place, np.ones(n)), (below, place[below // V - 1], -np.ones(len(below)))]
-    first = [*step, (nodes, nodes, np.ones(n)), (below // V - 1, below, -tables[below])]
+    paths, inner = rows.N, rows.inner
+    nodes, ends, below = np.arange(n), np.arange(paths), np.arange(V, n)
+    above = np.arange(inner)  # nodes above depth `L`
+    place, mean = n + 1, below // V - 1  # where `Z` begins; the parents of `below`
+    chosen = [(nodes, nodes + 1, np.ones(n)), (nodes, nodes // V, -np.ones(n))]
+    ended = [(ends, 1 + inner + ends, np.ones(paths)), (ends, place + inner + ends, -np.ones(paths))]
+    corrected = [(nodes, nodes // V, np.ones(n)), (nodes, place + nodes, -np.ones(n))]
+    continued = [(above, place + above, np.ones(inner)), (mean, place + below, -rows.tables[below])]
     cell = np.arange(paths * M)
     last = [
-        (cell, 2 * n + cell // M, np.ones(len(cell))),
-        (cell, 2 * n + paths + cell % M, np.ones(len(cell))),
-        (cell, n + inner + cell // M, -rows.slopes[0][cell % M]),
+        (cell, 2 * n + 1 + cell // M, np.ones(len(cell))),
+        (cell, 2 * n + 1 + paths + cell % M, np.ones(len(cell))),
+        (cell, 1 + inner + cell // M, -rows.slopes[0][cell % M]),
     ]
-    width = 2 * n + paths + M
-    parts = [(first, n), ([(nodes, nodes, np.ones(n))], n), (step, n), (last, len(cell))]
+    width = 2 * n + 1 + paths + M
+    parts = [(chosen, n), (ended, paths), (corrected, n), (continued, inner), (last, len(cell))]
     A = sparse.vstack([_sparse(entries, height, width) for entries, height in parts], format="csr")
-    right = np.zeros(A.shape[0])
-    right[:n] = 1
-    return np.concatenate([part.ravel() for part in program.cost])[:-1], A[:, :-1], right
+    right = np.concatenate([np.zeros(n), program.right.ended, program.right.corrected, np.zeros(inner + len(cell))])
+    cost = program.cost
+    return np.concatenate([cost.pi, cost.z, cost.a.ravel(), cost.b.ravel()])[:-1], A[:, :-1], right
 
 
 def _sparse(entries: Sequence[tuple[Any, Any, Any]], height: int, width: int) -> Any:
@@ -66,7 +66,7 @@ def _sparse(entries: Sequence[tuple[Any, Any, Any]], height: int, width: int) ->
     return sparse.coo_matrix((values, (rows, columns)), shape=(height, width))
 
 
-def ours(program: InteriorPoint) -> tuple[float, float]:
+def ours(program: PriceProgram) -> tuple[float, float]:
     """The value of the program by our method, and a lower bound on it."""
     state = program.start()
     while True:
@@ -76,7 +76,7 @@ def ours(program: InteriorPoint) -> tuple[float, float]:
             return found.value, found.lower
 
 
-def highs(program: LevelProgram, solver: str, seconds: float) -> float | str:
+def highs(program: PriceProgram, solver: str, seconds: float) -> float | str:
     """The value by HiGHS: "simplex" or "ipm"; else what it says."""
     import highspy
 
@@ -99,10 +99,10 @@ def highs(program: LevelProgram, solver: str, seconds: float) -> float | str:
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return str(model.modelStatusToString(model.getModelStatus())).lower()
-    return 1 + float(model.getInfo().objective_function_value)
+    return float(model.getInfo().objective_function_value)
 
 
-def clarabel(program: LevelProgram, seconds: float) -> float | str:
+def clarabel(program: PriceProgram, seconds: float) -> float | str:
     """The value by Clarabel, through cvxpy; else what it says."""
     import cvxpy
 
@@ -114,7 +114,7 @@ def clarabel(program: LevelProgram, seconds: float) -> float | str:
         stated.solve(solver="CLARABEL", max_threads=1, **options)
     except cvxpy.error.SolverError:
         return "no solution"
-    return 1 + float(stated.value) if stated.status == "optimal" else str(stated.status).replace("_", " ")
+    return float(stated.value) if stated.status == "optimal" else str(stated.status).replace("_", " ")
 
 
 def timed(task: Callable[[], Any]) -> tuple[float, Any]:
