@@ -90,7 +90,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/experiments/cli/test_report.py",
     ),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
-    "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
+    "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py")),
     "simulator/laws/estimator.py": (
         "tests/verifiers/test_pieces.py"
         "::test_the_estimate_of_a_tree_is_that_of_the_coins_and_averages_to_block_efficiency",

@@ -1,4 +1,4 @@
-"""Values that others computed for their own implementations, each with its source; ours are exact."""
+"""Values that papers print or others computed for their implementations, each with its source; ours are exact."""
 
 from fractions import Fraction
 from itertools import product
@@ -9,7 +9,7 @@ import pytest
 from flint import fmpq
 
 from draftproof import block_law
-from draftproof.simulator import CallableProcess, Delayed, DraftTree, Instance
+from draftproof.simulator import CallableProcess, Delayed, DraftTree, Instance, check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.tables import context_index
@@ -36,6 +36,15 @@ def blocks(verifier: str, target: Any, draft: Any, path: tuple[int, ...]) -> lis
     masses = verdicts(make(verifier), DraftTree.from_paths((), [path]), rows.target, rows.draft, RATIONAL)
     depths = range(len(path) + 1)
     return [[as_python(masses.get((path[:d], x), fmpq(0))) for x in range(target.vocab_size)] for d in depths]
+
+
+@pytest.mark.parametrize(("name", "accepted"), [("naive", Fraction(10, 9)), ("block", Fraction(11, 9))])
+def test_motivating_example_of_block_verification(name: str, accepted: Fraction) -> None:
+    """[sun2024block], motivating example: token and block verification."""
+    rows = by_depth(fractions("1/3", "2/3")), by_depth(fractions("2/3", "1/3"))
+    found = check(make(name), *rows, Delayed(1, 0, 2), engine="enumerate")
+    assert found.lossless
+    assert found.block_efficiency == accepted + 1
 
 
 NOTES = by_depth(fractions("1/5", "3/10", "1/2"), fractions("1/10", "2/5", "1/2"))

@@ -21,7 +21,7 @@ from draftproof.simulator.verdicts.cases import case_instances, conformance_inst
 from draftproof.verifiers import make, optimal_transport
 from tests.quick import quick
 from tests.verifiers.stratified import Powers
-from tests.verifiers.test_layer_classes import InClasses
+from tests.verifiers.test_classes import InClasses
 from tests.verifiers.test_layers import RandomRace
 
 #: (V, K, L1, L2)
