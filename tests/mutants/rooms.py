@@ -99,9 +99,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
-        _LAWS + "test_structured_limits.py",
-        _LAWS + "test_structured_calls.py",
         _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
+        _STRUCTURED + "tables_of_another_shape_are_named",
+        _STRUCTURED + "a_child_law_is_asked_for_no_more_and_no_fewer_paths_than_there_may_be",
         _STRUCTURED + "every_way_to_a_law_gives_the_enumerated_one",
         _STRUCTURED + "laws_in_floats_differ_from_the_exact_one_by_rounding",
         _LAWS + "test_structured_users.py::test_a_liar_does_not_get_past_the_guard",

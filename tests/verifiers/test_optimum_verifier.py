@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.arithmetic import FLOAT64, as_python
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.vectors import ascending_ratio
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
-from draftproof.verifiers import REGISTRY, STANDALONE, make, required
+from draftproof.verifiers import REGISTRY, make
 from tests.quick import quick
-
-OTHER_SHAPES = [((2, 2, 1, 2), (2, 3, 0, 2)), ((2, 2, 1, 2), (2, 2, 0, 3)), ((2, 2, 1, 2), (2, 2, 1, 1))]
 
 
 def greedy_order(instance, L1, L2):
@@ -116,55 +114,51 @@ def test_block_efficiency_is_the_reach_that_the_selection_law_allows(plan):
             assert as_python(sum(map(sum, reach))) == found.block_efficiency
 
 
-@pytest.mark.parametrize(("shape", "other"), OTHER_SHAPES)
-def test_trees_of_another_shape_are_refused(shape, other):
+def on_another_tree(scheme):
     instance = next(conformance_instances((2, 1, 0, 3), 1))
-    verifier = planned(mixed, instance, shape)
-    with pytest.raises(UnsupportedTree, match="the plan is for K = 2, L1 = 1, L2 = 2"):
-        check(verifier, instance.target, instance.draft, Delayed(*other[1:]), engine="enumerate")
+    check(planned(mixed, instance, (2, 2, 1, 2)), instance.target, instance.draft, scheme, engine="enumerate")
 
 
-@pytest.mark.parametrize("engine", ["enumerate", "structured"])
-@pytest.mark.parametrize("arithmetic", ["rational", "float64"])
-def test_rows_of_another_draft_are_refused(arithmetic, engine):
-    shape = (2, 2, 1, 1)
-    first, second = conformance_instances(shape, 2)
-    with pytest.raises(InvalidInput, match="draft rows at depth 0 are not those that the plan was made with"):
-        check(planned(mixed, first, shape), second.target, second.draft, Delayed(*shape[1:]), arithmetic, engine)
-    larger = next(conformance_instances((3, 2, 1, 1), 1))
-    with pytest.raises(InvalidInput, match="draft rows at depth 0"):
-        check(planned(mixed, first, shape), larger.target, larger.draft, Delayed(*shape[1:]), arithmetic, engine)
+def with_another_draft(size=2, arithmetic="rational", engine="enumerate"):
+    first = next(conformance_instances((2, 2, 1, 1), 1))
+    *_, other = conformance_instances((size, 2, 1, 1), 2)
+    check(planned(mixed, first, (2, 2, 1, 1)), other.target, other.draft, Delayed(2, 1, 1), arithmetic, engine)
 
 
-def test_a_row_that_differs_below_the_root_only_is_refused():
-    shape = (2, 2, 0, 2)
-    instance = next(conformance_instances(shape, 1))
-    tables = [table.copy() for table in instance.draft.tables]
-    tables[1][1] = tables[1][1][::-1] if tables[1][1][0] != tables[1][1][1] else RATIONAL.vector(["1/4", "3/4"])
-    verifier = make("optimum", plan=mixed(instance, *shape[1:]), draft_tables=tables)
-    with pytest.raises(InvalidInput, match="at depth 1"):
-        check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+def below_the_root():
+    instance = next(conformance_instances((2, 2, 0, 2), 1))
+    tables = [instance.draft.tables[0], instance.draft.tables[1][::-1]]
+    verifier = make("optimum", plan=mixed(instance, 2, 0, 2), draft_tables=tables)
+    check(verifier, instance.target, instance.draft, Delayed(2, 0, 2), engine="enumerate")
 
 
-def test_the_registry_has_its_factory_and_says_what_is_missing():
-    assert required("optimum") == ("plan", "draft_tables")
-    assert [name for name in REGISTRY if name not in STANDALONE] == ["optimum"]
-    with pytest.raises(InvalidInput, match="made for one instance and needs plan and draft_tables"):
-        make("optimum")
-    instance = next(conformance_instances((2, 2, 0, 1), 1))
-    verifier = REGISTRY["optimum"](mixed(instance, 2, 0, 1), instance.draft.tables)
-    assert verifier.card is REGISTRY["optimum"].card
-    assert verifier.card.name == "optimum"
-
-
-def test_what_is_no_plan_or_no_exact_table_is_refused():
+def made_of(plan=None, tables=lambda draft: draft.tables):
     instance = FAMILIES["perturbed"].instance(2, 2, np.random.default_rng(0), 20)
-    plan, optimum = mixed(instance, 2, 0, 2), REGISTRY["optimum"]
-    with pytest.raises(InvalidInput, match="plan is a list"):
-        optimum([plan], instance.draft.tables)
-    with pytest.raises(InvalidInput, match="must be exact"):
-        optimum(plan, instance.converted(FLOAT64, 2).draft.tables)
-    with pytest.raises(InvalidInput, match="draft table 1 has shape"):
-        optimum(plan, [instance.draft.tables[0]] * 2)
-    with pytest.raises(InvalidInput, match="needs draft rows to depth 1"):
-        optimum(plan, instance.draft.tables[:1])
+    REGISTRY["optimum"](mixed(instance, 2, 0, 2) if plan is None else plan, tables(instance.draft))
+
+
+OTHER_ROWS = "draft rows at depth 0 are not those that the plan was made with"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (partial(on_another_tree, scheme), "the plan is for K = 2, L1 = 1, L2 = 2")
+            for scheme in (Delayed(3, 0, 2), Delayed(2, 0, 3), Delayed(2, 1, 1))
+        ),
+        (with_another_draft, OTHER_ROWS),
+        (partial(with_another_draft, engine="structured"), OTHER_ROWS),
+        (partial(with_another_draft, arithmetic="float64"), OTHER_ROWS),
+        (partial(with_another_draft, size=3), "draft rows at depth 0"),
+        (below_the_root, "at depth 1"),
+        (partial(make, "optimum"), "made for one instance and needs plan and draft_tables"),
+        (partial(made_of, plan=[1]), "plan is a list"),
+        (partial(made_of, tables=lambda draft: [table.astype(float) for table in draft.tables]), "must be exact"),
+        (partial(made_of, tables=lambda draft: [draft.tables[0]] * 2), "draft table 1 has shape"),
+        (partial(made_of, tables=lambda draft: draft.tables[:1]), "needs draft rows to depth 1"),
+    ],
+)
+def test_other_trees_and_rows_and_what_is_no_plan_are_refused(call, message):
+    with pytest.raises((InvalidInput, UnsupportedTree), match=message):
+        call()

@@ -17,8 +17,6 @@ from draftproof.simulator import CallableProcess, Delayed, Instance, TableProces
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, Topology
-from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.structures import branch_of, declared
@@ -122,22 +120,6 @@ def test_branching_probabilities_equal_enumeration(name: str, k: int) -> None:
                 for (accepted, token), mass in masses.items():
                     found[(*accepted, token)[0]] += mass
                 assert declared(verifier).branch(*rows(instance), tree.children[()]).tolist() == found.tolist()
-
-
-ZEROS = [["1/2", "1/2", "0"], ["0", "1/3", "2/3"], ["1", "0", "0"], ["1/4", "1/4", "1/2"], ["0", "0", "1"]]
-#: Its plan has no sets of drafts that q never draws.
-PLANNED = {"optimal_transport"}
-
-
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("name", sorted({*BRANCHING, "traversal"} - PLANNED))
-def test_drafts_with_a_told_q_of_zero_are_judged_alike_by_formulas_and_by_verify(name: str) -> None:
-    verifier = make(name)
-    for target, draft in product(ZEROS, ZEROS):
-        p, q = (MarkovProcess(RATIONAL.vector([row] * 3), (0,), "rows") for row in (target, draft))
-        for drafts in ([(0,)], [(2,)], [(0,), (1,)], [(2,), (0,)], [(2,), (2,)], [(0, 2), (1, 0)]):
-            tree = DraftTree.from_paths((), drafts)
-            assert tree_efficiency(verifier, tree.root(p, q)) == tree_efficiency_by_coins(verifier, tree.root(p, q))
 
 
 @pytest.mark.one_in(2)

@@ -87,14 +87,6 @@ def test_uncapped_hierarchical_decoding_is_off_by_a_ninth():
     assert check(make("hsd_uncapped"), target, draft, Delayed(1, 0, 2)).total_variation == Fraction(1, 9)
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
-def test_one_path_is_one_path_however_it_is_split(name):
-    for instance in case_instances((2, Delayed(1, 0, 3)), 3):
-        found = [laws(name, instance, Delayed(1, L1, 3 - L1)) for L1 in range(4)]
-        assert found == [found[0]] * 4
-
-
 @pytest.mark.parametrize("name", list(STANDALONE))
 def test_without_drafts_the_block_is_one_token_from_the_target(name):
     for instance in case_instances((3, Delayed(1, 0, 0)), 4):

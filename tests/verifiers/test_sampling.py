@@ -137,11 +137,3 @@ def test_a_small_bias_of_the_verifier_or_the_coin_is_noticed() -> None:
     assert agrees(blocks, exact_law(Lenient(10)), LEVEL / len(STANDALONE))
     crooked = sampled(make("naive"), 0, RUNS, coin_kind=partial(CrookedCoin, times=1.4))
     assert not agrees(crooked, exact_law(make("naive")), LEVEL / len(STANDALONE))
-
-
-def test_a_block_that_cannot_happen_is_noticed() -> None:
-    law = exact_law(make("naive"))
-    impossible = next(block for block, mass in law.items() if not mass)
-    blocks = sampled(make("naive"), 0, RUNS)
-    assert agrees(blocks, law, LEVEL)
-    assert not agrees(blocks + Counter([impossible]), law, LEVEL)

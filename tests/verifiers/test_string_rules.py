@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +18,6 @@ from draftproof.simulator.strings.check import check_rule, path_law, string_law
 from draftproof.simulator.strings.drafting import Spellings, TextRoot, best_on_path, target_tables, with_end
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.lossless import check
-from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from draftproof.verifiers.strings import STRING_RULES, new_tokens, of_one_spelling, of_the_draft
 from tests.quick import quick
 
@@ -36,12 +34,6 @@ def root(number, drafted=2, depth=2):
 
 def blocks(law):
     return {block: mass for block, mass in law.as_dict().items() if mass}
-
-
-def test_rules_have_a_source_that_the_bibliography_has_and_controls_have_none():
-    assert all(STRING_RULES[name].source.key in BIBLIOGRAPHY for name in RULES)
-    assert all(STRING_RULES[name].source is None for name in CONTROLS)
-    assert len({rule.title for rule in STRING_RULES.values()}) == len(STRING_RULES) == len(RULES) + len(CONTROLS)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -208,46 +200,6 @@ def test_the_new_tokens_are_those_after_the_longest_common_run():
     assert new_tokens([1], [2, 3]) == (2, 3)
     assert new_tokens([], [2]) == (2,)
     assert new_tokens([1, 2, 9, 3], [1, 2, 7, 3]) == ()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("seed", range(40))
-def test_many_pairs_with_given_encodings_and_longer_histories(seed):
-    generator = np.random.default_rng(seed)
-    letters, sizes = ("ab", "abc")[seed % 2], generator.integers(3, 7, size=2).tolist()
-    fields = StringPair.random(seed, letters, *sizes, canonical=seed % 4 < 2).as_dict()
-    if seed % 3 == 0:
-        fields["target"]["encodings"] = encodings(StringPair.from_dict(fields).target_tokens, letters, generator)
-    history = tuple(generator.integers(0, sizes[0], size=generator.integers(0, 3)).tolist())
-    here = TextRoot(StringPair.from_dict(fields), history, 2, 2 + seed % 2)
-    rows, scheme = target_tables(here), Spellings(here.proposed_text, here)
-    upper = optimum(rows, rows, scheme).upper
-    for name in RULES:
-        found = check_rule(STRING_RULES[name], here)
-        assert found.lossless
-        assert found.tokens <= found.best
-        assert not STRING_RULES[name].whole_text or found.best <= upper
-
-
-def encodings(tokenizer, letters, generator):
-    """A random spelling of every text of two or three letters."""
-    given = {}
-    for text in map("".join, [*product(letters, repeat=2), *product(letters, repeat=3)]):
-        whole = [path for path in tokenizer.spellings(text, len(text)) if tokenizer.decode(path) == text]
-        given[text] = [tokenizer.tokens[token] for token in whole[generator.integers(len(whole))]]
-    return given
-
-
-@pytest.mark.heavy
-def test_new_tokens_are_those_of_transformers():
-    torch = pytest.importorskip("torch")
-    module = pytest.importorskip("transformers.generation.candidate_generator")
-    theirs = module.AssistedCandidateGeneratorDifferentTokenizers
-    generator = np.random.default_rng(0)
-    for _ in range(300):
-        written, cut = (generator.integers(0, 3, generator.integers(1, 6)).tolist() for _ in range(2))
-        found = theirs._get_tokens_diag(torch.tensor([written]), torch.tensor([cut]))[1]
-        assert new_tokens(written, cut) == tuple(cut if found is None else found[0].tolist())
 
 
 @pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""Drafts that the q which a verifier is told cannot have drawn: one rule for every verifier.
+"""Drafts that the q which a verifier is told cannot have drawn: one rule for every verifier and its formulas.
 
 Such a draft is judged by what the target has there: it is accepted where `p > 0` and rejected where `p = 0`. What has a
 plan for the drafts of its q refuses others by name.
@@ -13,9 +13,11 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.laws.estimator import tree_efficiency, tree_efficiency_by_coins
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.protocol import Verifier
-from draftproof.verifiers import REGISTRY, make, required
+from draftproof.simulator.structures import branch_of
+from draftproof.verifiers import REGISTRY, STANDALONE, make, required
 
 ROWS = [["1/2", "1/2", "0"], ["0", "1/3", "2/3"], ["1", "0", "0"], ["1/4", "1/4", "1/2"], ["0", "0", "1"]]
 TREES = ([(0,)], [(2,)], [(0,), (1,)], [(2,), (0,)], [(2,), (2,)], [(0, 2), (1, 0)])
@@ -33,6 +35,10 @@ LOSSY = {name for name in NAMES if REGISTRY[name].card.needs is None}
 #: Of one path, with a target of their own: `q` itself on some rows, or the noise that it shares with the draft.
 OWN = {"cascade", "gls_reused_noise"}
 ONE_PATH = [name for name in NAMES if REGISTRY[name].card.single_path and name not in OWN]
+
+
+#: The number of tokens of a tree has formulas of its own; those of `optimal_transport` are by its plan.
+BY_FORMULAS = {name for name in STANDALONE if branch_of(make(name))} - {"optimal_transport"} | {"traversal"}
 
 
 def made(name: str) -> Verifier:
@@ -60,6 +66,9 @@ def test_every_verifier_judges_them_or_refuses_them_by_name(name: str, arithmeti
             assert abs(sum(found.values()) - 1) <= arithmetic.tolerance
             for (accepted, token), mass in found.items():
                 assert not mass or all(possible[each] for each in (*accepted, token)), (target, draft, paths)
+            if name in BY_FORMULAS and arithmetic is RATIONAL:
+                root = DraftTree.from_paths((), paths).root(p, q)
+                assert tree_efficiency(verifier, root) == tree_efficiency_by_coins(verifier, root)
     assert refused == (name in REFUSED)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.simulator import Delayed, InvalidInput, TooLarge, block_law, tabulate
+from draftproof.simulator import Delayed, InvalidInput, TooLarge, tabulate
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -168,20 +168,6 @@ def test_steady_state_is_stationary_for_the_chain_of_enumerated_blocks(name: str
         ] == starts
         assert found.efficiency == as_python(sum(start * mean for start, mean in zip(starts, means, strict=True)))
         assert as_python(min(means)) <= found.efficiency <= as_python(max(means))
-
-
-@pytest.mark.parametrize("name", ["specinfer", "naive", "threshold"])
-def test_the_state_after_a_block_is_that_of_the_block_law(name: str) -> None:
-    for scheme in SHAPES:
-        target, draft = pair(2, (2, 2), root=(0, 1))
-        engine = CollapsedTopDown(make(name), MarkovRows(target, draft))
-        start = RATIONAL.vector([0, 1, 0, 0])
-        ends, mean = engine.block_end(start, scheme)
-        law = block_law(make(name), target, draft, scheme, "rational", "enumerate")
-        wanted, efficiency = after_block(law, 1, 2, 4)
-        assert (ends.tolist(), mean) == (wanted, efficiency)
-        every, means = engine.all_ends(scheme)
-        assert (every[1].tolist(), means[1]) == (wanted, efficiency)
 
 
 @pytest.mark.parametrize("name", ["specinfer", "naive"])

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from draftproof.lp_analysis import optimum
 from draftproof.simulator import InvalidInput, InvalidVerifier, TableProcess, check
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.laws.drawing import AGAIN, drawn_trees
@@ -33,15 +31,6 @@ class Turns:
         return [(token,)] if self.drawn % 2 else [(token,), (0,)]
 
 
-class Tiring(Turns):
-    """Draws another tree from the seventh on."""
-
-    def draw(self, draft: TokenProcess, coin: Coin) -> list[tuple[int, ...]]:
-        self.drawn += 1
-        token = coin.choose(draft.row(()))
-        return [(token,)] if self.drawn < 7 else [(token,), (0,)]
-
-
 class Gambling(Turns):
     """Has a coin of its own."""
 
@@ -62,15 +51,10 @@ class Asking(Turns):
         return [(coin.choose(row if self.drawn % 3 else row[::-1]),)]
 
 
-@pytest.mark.parametrize("kind", [Turns, Tiring, Gambling, Asking])
+@pytest.mark.parametrize("kind", [Turns, Gambling, Asking])
 def test_a_scheme_with_state_has_no_law(kind: type) -> None:
     with pytest.raises(InvalidInput, match=rf"scheme {kind.__name__}.*draw must be a function"):
         check(make("nss"), TARGET, DRAFT, UserScheme(kind()))
-
-
-def test_a_scheme_with_state_has_no_bound() -> None:
-    with pytest.raises(InvalidInput, match="draw must be a function"):
-        optimum(TARGET, DRAFT, UserScheme(Turns()))
 
 
 class Whole:
@@ -107,14 +91,6 @@ class Whole:
 def test_trees_that_are_none_are_refused_whatever_else_the_scheme_has(below: Any, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         check(make("nss"), TARGET, DRAFT, Whole(below))
-
-
-def test_a_steady_scheme_has_the_trees_that_it_draws() -> None:
-    shape = Delayed(2, 0, 2)
-    plain = outcomes(lambda coin: shape.draw(DRAFT, coin), RATIONAL)
-    trees = [(tree.children, mass) for tree, mass in plain]
-    assert [(tree.children, mass) for tree, mass in drawn_trees(UserScheme(shape), DRAFT, RATIONAL)] == trees  # type: ignore[attr-defined]
-    assert len(trees) == 81
 
 
 def test_a_verifier_that_exits_is_no_verdict() -> None:

@@ -49,34 +49,11 @@ def law_of(verify: Callable[[DraftNode, Coin], Any], instance: Instance = INSTAN
     return guarded_law(Scripted(verify), instance.target, instance.draft, SCHEME)
 
 
-def test_law_of_a_verifier_that_stops_at_the_root_is_its_choice() -> None:
-    law = law_of(lambda root, coin: Verdict((), coin.choose(root.target)))
-    assert law.correction[0][0].tolist() == INSTANCE.target.row(()).tolist()
-    assert law.correction[1].sum() == 0
-    assert law.block_efficiency == 1
-
-
-def test_law_of_a_verifier_that_follows_the_first_draft_is_draft_times_target() -> None:
-    def follow(root: DraftNode, coin: Coin) -> Verdict:
-        leaf = root.child(root.children[0])
-        return Verdict(leaf.context, coin.choose(leaf.target))
-
-    law, (q, p) = law_of(follow), (INSTANCE.draft.row(()), INSTANCE.target)
-    assert law.correction[1].tolist() == [(q[x] * p.row((x,))).tolist() for x in range(3)]
-    assert law.correction[0].sum() == 0
-
-
 def test_law_of_a_verifier_that_looks_at_both_drafts_is_that_of_their_maximum() -> None:
     law = law_of(lambda root, coin: Verdict((max(root.children),), 0))
     q = INSTANCE.draft.row(())
     below = [sum(q[: token + 1]) ** 2 for token in range(3)]
     assert law.correction[1][:, 0].tolist() == [high - low for high, low in zip(below, [fmpq(0), *below], strict=False)]
-
-
-def test_progress_is_told_of_every_tree() -> None:
-    steps: list[int] = []
-    guarded_law(verifiers.make("naive"), INSTANCE.target, INSTANCE.draft, SCHEME, steps.append)
-    assert steps == [1] * SCHEME.count(INSTANCE.draft)
 
 
 def scribble(root: DraftNode, coin: Coin) -> Verdict:
@@ -175,26 +152,6 @@ def test_what_is_kept_from_the_first_run_on_a_tree_is_found_before_any_other_run
     evaluator = Evaluator(Caching(), "rational", "enumerate")
     with pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree"):
         Costing(evaluator, "caching", perf_counter, True, 10**6, {}).cost(SCHEME, [(INSTANCE.target, INSTANCE.draft)])
-
-
-def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
-    seen = []
-
-    class Flipping(Delayed):
-        def draw(self, draft: Any, coin: Coin) -> Any:
-            seen.append([coin.flip(fmpq(1, 100)), coin.flip(fmpq(1)), coin.flip(fmpq(0))])
-            return super().draw(draft, coin)
-
-    keep = Scripted(lambda root, coin: Verdict((), coin.choose(root.target)))
-    estimate_size(keep, INSTANCE.target, INSTANCE.draft, Flipping(2, 0, 1), np.random.default_rng(0))
-    assert {first for first, _, _ in seen} == {True, False}
-    assert all(rest == [True, False] for _, *rest in seen)
-
-
-@pytest.mark.parametrize("power", [0, 10, 52, 998])
-def test_a_size_is_a_number_as_long_as_floats_hold_it(power: int) -> None:
-    assert EnumerationSize(trees=2**power, runs_per_tree=1.0).runs == 2.0**power
-    assert EnumerationSize(trees=2 ** (power + 1024), runs_per_tree=1.0).runs == float("inf")
 
 
 @pytest.mark.parametrize("draw", [random.random, np.random.random])

@@ -8,7 +8,7 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.simulator import BlockLaw, TableProcess, Violation
+from draftproof.simulator import BlockLaw, TableProcess
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.tables import context_index
@@ -48,17 +48,6 @@ def test_balance_and_distances_are_those_computed_by_hand() -> None:
     assert BAD.max_deviation(TARGET) == F(1, 8)
     # Two tokens: 1/8 2/3 + 3/8 for 00, 1/8 1/3 + 1/8 for 01, 1/8 for 10, 1/4 for 11, against 1/3, 1/6, 1/6, 1/3.
     assert BAD.total_variation(TARGET) == (F(1, 8) + 0 + F(1, 24) + F(1, 12)) / 2
-
-
-def test_violation_is_the_largest_and_among_equals_the_first() -> None:
-    assert BAD.violation(TARGET) == Violation((), 0, F(1, 2), F(5, 8))
-    assert BAD.violation(TARGET).deviation == F(1, 8)
-
-
-def test_law_of_depth_zero_is_one_correction() -> None:
-    law = BlockLaw([RATIONAL.vector([["1/3", "2/3"]])], RATIONAL)
-    assert (law.block_efficiency, moments(law.depth_distribution)[1], law.depth_distribution) == (1, 0, [1])
-    assert law.total_variation(TARGET) == law.max_deviation(TARGET) == F(1, 6)
 
 
 @st.composite

@@ -73,33 +73,6 @@ def test_one_step_of_naive_is_off_by_its_rounded_quotient(precision, bias):
     assert rows_bias(instance.target, PRECISIONS[precision]) == 0
 
 
-def test_rows_alone_are_off_by_what_rounding_makes_of_them():
-    pytest.importorskip("torch")
-    # 2/7 = 146.29/512 and 5/7 = 182.86/256 become 146/512 and 183/256, which sum to 1; 2/7 - 146/512 = 1/1792
-    instance, bfloat16 = pair(["2/7", "5/7"], ["2/7", "5/7"], 0), PRECISIONS["bfloat16"]
-    assert not bfloat16.holds(instance.target)
-    assert rows_bias(instance.target, bfloat16) == Fraction(1, 1792)
-    law = law_of(make("nss"), instance, "bfloat16", Delayed(1, 0, 0))
-    assert law.total_variation(instance.target) == Fraction(1, 1792)  # it draws from the rounded row, nothing else
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_draft_tree_comes_from_the_exact_draft(precision):
-    needs_torch_for(precision)
-    instance = pair(["1/2", "1/2"], ["1/3", "2/3"])
-    accept = Mine(lambda root, coin: Verdict(root.children, coin.choose([1, 1])))
-    assert [str(mass) for mass in law_of(accept, instance, precision).accepted[1]] == ["1/3", "2/3"]
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_significant_bits_are_those_of_the_precision(precision):
-    needs_torch_for(precision)
-    kind = PRECISIONS[precision]
-    most = 2**kind.bits
-    assert kind.holds(TableProcess([[[f"{most - 1}/{most}", f"1/{most}"]]]))
-    assert not kind.holds(TableProcess([[[f"{2 * most - 1}/{2 * most}", f"1/{2 * most}"]]]))
-
-
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
@@ -172,19 +145,6 @@ def test_what_breaks_is_reported_with_its_tree_and_question(what):
     assert caught.value.tree == {(): (0,)}
     assert caught.value.probability == 1
     assert "[drafted after () 0]" in str(caught.value)
-
-
-def test_a_break_on_some_draft_trees_has_their_probability():
-    def run(root: DraftNode, coin: Coin) -> None:
-        coin.choose(root.target)
-        if root.children == (1,):
-            coin.flip(np.float16(np.nan))
-
-    with pytest.raises(Breakdown) as caught:
-        law_of(Mine(run), pair(["1/4", "3/4"], ["2/3", "1/3"]), "float16")
-    assert caught.value.probability == Fraction(1, 3)
-    assert caught.value.tree == {(): (1,)}
-    assert "question 2" in caught.value.reason
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

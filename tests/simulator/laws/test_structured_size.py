@@ -59,21 +59,6 @@ def mode(name: str, process: Any, scheme: Delayed, arithmetic: Any = FLOAT64, me
     return work.mode
 
 
-def test_small_laws_are_kept_whole() -> None:
-    for name in ("nss", "block", "traversal"):
-        for process in (Unread(3), markov(3, 1)):
-            assert mode(name, process, Delayed(2, 1, 1)) == LAW
-            assert mode(name, process, Delayed(2, 1, 1), RATIONAL) == LAW
-
-
-def test_large_laws_are_summed_up() -> None:
-    assert mode("nss", Unread(4), Delayed(4, 0, 9)) == LAW
-    assert mode("nss", Unread(4), Delayed(4, 0, 11)) == METRICS
-    assert mode("block", Unread(8), Delayed(2, 0, 7)) == METRICS
-    assert mode("block", markov(8, 2), Delayed(2, 0, 7)) == METRICS
-    assert mode("traversal", Unread(4), Delayed(3, 0, 6)) == METRICS
-
-
 def test_markov_pairs_of_top_down_verifiers_collapse_as_soon_as_laws_are_not_tiny() -> None:
     assert mode("specinfer", markov(4, 1), Delayed(2, 0, 5)) == LAW
     assert mode("specinfer", markov(4, 1), Delayed(2, 0, 7)) == COLLAPSED
@@ -171,6 +156,7 @@ def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
         verify, structure = threshold.verify, threshold.structure
 
     assert steps(AnyOrder(), Delayed(3, 0, 2), 5) == pytest.approx(contexts * (5 + 15 + 35))
+    assert steps(AnyOrder(), Delayed(400, 0, 1), 50_000) > 1e300
     for process in (Unread(30), markov(30, 2)):
         with pytest.raises(TooLarge, match=r"float64 steps, more than 3e\+07; the nearest shape that fits is delayed"):
             structured_work(threshold, process, process, Delayed(6, 0, 2), FLOAT64)
@@ -221,3 +207,11 @@ def test_the_time_of_layers_is_estimated_from_trees_with_as_many_branches(scheme
     [trial] = [shape for shape in known if isinstance(shape, Delayed)]
     assert (trial.K, trial.L1) == (scheme.K, 0)
     assert cost.seconds == cost.steps / steps(make("layer_transport"), trial, 3) + known["call"]
+
+
+def test_steps_that_are_just_allowed_are_not_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheme = Delayed(1, 0, 2)
+    instance = FAMILIES["perturbed"].instance(3, 2, np.random.default_rng(0))
+    monkeypatch.setattr(size_module, "STEPS", {True: steps(make("block"), scheme, 3), False: np.inf})
+    with pytest.raises(TooLarge, match=r"this needs about \d\S* MiB, more than"):
+        structured_work(make("block"), instance.target, instance.draft, scheme, RATIONAL, 1)

@@ -13,6 +13,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.structured import TableRows, assert_structure_agrees, structure_of, structured_law
+from draftproof.simulator.laws.structured.guard import TREES, _cases
 from draftproof.simulator.laws.structured.top_down import child_law_by_branch
 from draftproof.simulator.structures import TopDown, declared
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
@@ -77,29 +78,6 @@ def test_one_arrangement_of_every_multiset_is_enough_where_the_order_does_not_ma
     assert asked == list(combinations_with_replacement(range(3), 3) if exchangeable else product(range(3), repeat=3))
 
 
-def test_tokens_that_are_never_drafted_are_not_asked_about() -> None:
-    for instance in corner_instances((3, 2, 0, 1)):
-        p, q = instance.target.tables[0], instance.draft.tables[0]
-
-        def branch(p: Any, q: Any, drafted: tuple[int, ...]) -> Any:
-            assert all(q[token] > 0 for token in drafted)
-            return p
-
-        assert child_law_by_branch(branch, False, p, q, 2).sum(0).tolist() == p.tolist()
-
-
-@pytest.mark.parametrize("name", ["nss", "specinfer", "optimal_transport"])
-def test_declared_exchangeable_verifiers_have_the_same_child_law_by_multisets(name: str) -> None:
-    verifier: Any = make(name)
-    assert verifier.card.exchangeable
-    for instance in (*conformance_instances((3, 3, 0, 1), 3), *corner_instances((3, 3, 0, 1))):
-        p, q = instance.target.tables[0], instance.draft.tables[0]
-        assert (
-            child_law_by_branch(declared(verifier).branch, True, p, q, 3).tolist()
-            == declared(verifier).child_law(p, q, 3).tolist()
-        )
-
-
 @pytest.mark.parametrize("name", ["naive_tree", "spectr", "khisti", "rejection_without_replacement", "threshold"])
 def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(name: str) -> None:
     verifier: Any = make(name)
@@ -135,3 +113,14 @@ def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, 
     instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 100)
     with pytest.raises(InvalidVerifier, match=r"verify and the structure that it offers give two laws on delayed\(K="):
         assert_structure_agrees(liar(), instance.target, instance.draft, scheme, RATIONAL)
+
+
+@pytest.mark.parametrize("scheme", [Delayed(1, 0, 1), Delayed(2, 0, 2), Delayed(5, 3, 3), Delayed(3, 1, 9)], ids=str)
+def test_what_is_offered_is_compared_where_it_is_quick_and_with_paths_and_a_trunk(scheme: Delayed) -> None:
+    instance = next(conformance_instances((2, 1, scheme.L1, scheme.L2), 1))
+    own, *fixed = [shape for *_, shape in _cases(instance.target, instance.draft, scheme, RATIONAL)]
+    assert 2**own.nodes <= TREES
+    assert own.depth <= scheme.depth
+    assert {shape.depth for shape in fixed} == {2}
+    assert {shape.L1 for shape in fixed} == {0, 1}
+    assert max(shape.K for shape in fixed) == min(scheme.K, 4)
