@@ -11,17 +11,12 @@ from functools import cache, partial
 from importlib.util import find_spec
 from itertools import product
 
-import numpy as np
 import pytest
 
-from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.laws.structured.arrays import keep_freed_memory
 from draftproof.simulator.protocol import DraftNode, DraftScheme
-from draftproof.simulator.vectors import mass_below
 from draftproof.verifiers import STANDALONE, make
-from draftproof.verifiers._branch_groups import Group, groups_of, race_classes
-from draftproof.verifiers._equalised import by_rounds, equalised, newton_weights
 from tests.benchmarks.conftest import least
 from tests.benchmarks.trees import NAMES, coin_of, drafted_tree, nodes_of, scheme_for, tensors
 
@@ -140,44 +135,6 @@ def test_a_block_of_stratified_branches_beside_one_of_iid_branches(timed, full, 
 
     stratified, iid = (partial(blocks, trees(of(*shape))) for of in (Stratified, Delayed))
     timed(stratified, "i.i.d. branches", iid, goal="<= 1.3")
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_classes_of_a_node_beside_reading_both_rows(timed, full, size):
-    """What `layer_transport` does at every node that has children."""
-    size = size if full else 50
-    root = drafted_tree(size, Delayed(2, 0, 1))
-    p, q, scratch = root.target, root.draft, np.empty(size)
-    timed(lambda: race_classes(p, groups_of(root), 32, 2, scratch), "adding both up", lambda: (p.sum(), q.sum()))
-
-
-def test_the_race_of_four_nodes_by_newton_beside_rounds(timed):
-    """What `layer_transport` does at every layer: classes of four nodes of one branch."""
-    generator, branches = np.random.default_rng(0), (1, 1, 1, 1)
-    nodes = []
-    for _ in branches:
-        p, q = generator.dirichlet(np.full(2000, 0.2), 2)
-        nodes.append(race_classes(p, [Group(q, (0,))], 32, 2)[0])
-    masses = [np.stack([getattr(node, side) for node in nodes])[None] for side in "pq"]
-    newton, rounds = (
-        partial(equalised, masses[0] / 4, masses[1], branches, solve) for solve in (newton_weights, by_rounds)
-    )
-    timed(newton, "rounds until the weights are as near", rounds)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_rank_of_a_row_beside_sorting_it(timed, full, size):
-    """What `gbv` and `mixed_order` do at every node of the path that they reject."""
-    root = drafted_tree(size if full else 50, Delayed(2, 0, 1))
-    p, q = root.target, root.draft
-    timed(lambda: mass_below(p, q), "sorting its p/q", lambda: np.argsort(p / q))
-
-
-def test_the_optimum_of_one_step_beside_reading_both_rows(timed, full):
-    size, K = (128_000, 4) if full else (50, 2)
-    generator = np.random.default_rng(0)
-    p, q = generator.dirichlet(np.ones(size)), generator.dirichlet(np.ones(size))
-    timed(partial(single_step_optimum, p, q, K), "minimum(p, q).sum()", lambda: np.minimum(p, q).sum())
 
 
 @pytest.mark.parametrize("name", [name for name in STANDALONE if make(name).card.max_vocab is not None])

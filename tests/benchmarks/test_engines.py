@@ -16,9 +16,7 @@ from draftproof.simulator.laws.structured import (
     TableRows,
     run,
     structured_law,
-    structured_metrics,
 )
-from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 from tests.benchmarks.conftest import seconds_of
 
@@ -68,33 +66,3 @@ def test_laws_beside_enumeration(timed, full, name, arithmetic):
 def test_traversal_where_nothing_is_enumerated(timed, full, V, K, L):
     V, K, L = (V, K, L) if full else (2, 2, 2)
     timed(metrics("traversal", TableRows(*tables(V, L)), Delayed(K, 0, L)), "2 minutes", 120.0, goal="<= 1", rounds=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "K"), [("nss", 4), ("specinfer", 4), ("spectr", 4), ("gbv", 4), ("mixed_order", 4), ("traversal", 2)]
-)
-def test_metrics_beside_sampling_to_a_standard_error(timed, full, name, K):
-    """Until E[tau + 1] is known to 1e-3."""
-    V, L = (4, 5) if full else (2, 2)
-    instance = FAMILIES["dirichlet"].instance(V, L, np.random.default_rng(0), arithmetic=FLOAT64)
-    rows, scheme, coin = (
-        TableRows.of(instance.target, instance.draft),
-        Delayed(K, 0, L),
-        SamplingCoin(np.random.default_rng(1)),
-    )
-    runs = 2000 if full else 10
-
-    def sample() -> None:
-        for _ in range(runs):
-            tree = scheme.draw(instance.draft, coin)
-            make(name).verify(tree.root(instance.target, instance.draft), coin)
-
-    samples = float(structured_metrics(make(name), rows, scheme)[0].variance) / 1e-3**2
-    seconds = samples * seconds_of(sample) / runs
-    timed(metrics(name, rows, scheme), "sampling", seconds, note=f"{samples:,.0f} samples")
-
-
-@pytest.mark.parametrize(("name", "L"), [("khisti", 3), ("optimal_transport", 2)])
-def test_programs_at_every_node(timed, full, name, L):
-    rows = TableRows(*tables(4, L if full else 1))
-    timed(metrics(name, rows, Delayed(4, 0, L if full else 1)), "20 seconds", 20.0, goal="<= 1", rounds=1)

@@ -9,7 +9,7 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, as_python, parse_fraction, to_fmpq
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python, parse_fraction, to_fmpq
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.numbers import ARITHMETICS, arithmetic_named
 
@@ -40,17 +40,6 @@ def test_fraction_survives_the_way_through_text_and_flint(value: Fraction) -> No
     assert parse_fraction(str(value)) == value
     assert as_python(to_fmpq(value)) == value
     assert type(as_python(to_fmpq(value))) is Fraction
-
-
-def test_vectors_keep_their_shape_and_tell_their_arithmetic() -> None:
-    exact = RATIONAL.vector([["1/3", "2/3"], [1, 0]])
-    assert exact.shape == (2, 2)
-    assert arithmetic_of(exact) is RATIONAL
-    assert all(type(value) is fmpq for value in exact.ravel())
-    rounded = FLOAT64.vector(exact)
-    assert rounded.dtype == np.float64
-    assert arithmetic_of(rounded) is FLOAT64
-    assert rounded.tolist() == [[1 / 3, 2 / 3], [1.0, 0.0]]
 
 
 def test_rationals_refuse_to_meet_floats() -> None:

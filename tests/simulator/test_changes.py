@@ -417,15 +417,6 @@ def test_checks_in_several_threads_have_the_verdicts_of_one():
     assert [verdict for _, verdict in together[:3]] == [True, False, "InvalidVerifier"]
 
 
-@pytest.mark.heavy
-def test_searches_in_several_threads_put_the_output_back():
-    before = sys.stdout
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda kind: draftproof.find_witness(kind(), TREE, 1), [Naive, Biased] * 2))
-    assert [witness is None for witness in found] == [True, False] * 2
-    assert sys.stdout is before
-
-
 def test_draws_of_other_threads_are_not_those_of_the_verifier():
     with busy_threads():
         assert judged(drawing(random.random)) == ("Drawing", "NoFunction")

@@ -71,12 +71,6 @@ def test_specblock_by_hand() -> None:
     assert (SpecBlock(3, 2).depth, SpecBlock(3, 2).passes) == (6, 2)
 
 
-def test_specblock_goes_on_with_the_likeliest_token_where_many_cover_too_little() -> None:
-    draft = TableProcess([[[Fraction(1, 20)] * 20]])
-    assert sorted(drafted(SpecBlock(1, 1, 4), draft)) == [(0,)]
-    assert len(drafted(SpecBlock(1, 1, 20, Fraction(1, 2)), draft)) == 10
-
-
 def test_dynamic_depth_ends_below_its_threshold() -> None:
     draft = TableProcess([[["2/5", "3/5"]], [["9/10", "1/10"], ["1/2", "1/2"]], [["1/2", "1/2"]] * 4])
     # the beam of one node has 3/5, 3/10, 3/20

@@ -33,40 +33,10 @@ def law_of_trees(scheme, draft) -> Counter:
     return law
 
 
-def test_without_replacement_renormalises_after_each_draw():
-    law = law_of_trees(WithoutReplacement(2, 0, 1), process(0))
-    assert law[(((), (0, 1)),)] == Fraction(1, 2) * Fraction(2, 3)
-    assert law[(((), (2, 0)),)] == Fraction(1, 6) * Fraction(3, 5)
-    assert sum(law.values()) == 1
-    assert len(law) == 6
-
-
 def test_top_k_is_certain_and_breaks_ties_to_the_smaller_number():
     draft = TableProcess([[["1/3", "1/3", "1/3"]]])
     assert law_of_trees(TopK(2, 0, 1), draft) == {(((), (0, 1)),): 1}
     assert law_of_trees(TopK(2, 0, 1), TableProcess([[["1/6", "1/2", "1/3"]]])) == {(((), (1, 2)),): 1}
-
-
-def test_greedy_takes_the_top_and_draws_the_last_from_the_rest():
-    law = law_of_trees(Greedy(2, 0, 1), process(0))
-    assert law == {(((), (0, 1)),): Fraction(2, 3), (((), (0, 2)),): Fraction(1, 3)}
-
-
-def test_no_more_children_than_tokens_that_can_be_drafted():
-    draft = TableProcess([[["1/2", "1/2", "0"]]])
-    for kind in (WithoutReplacement, TopK, Greedy):
-        for tree, _ in outcomes(lambda coin, kind=kind: kind(3, 0, 1).draw(draft, coin), RATIONAL):
-            assert sorted(tree.children[()]) == [0, 1]
-
-
-def test_every_node_below_the_trunk_branches():
-    for tree, _ in outcomes(lambda coin: TopK(2, 1, 2).draw(process(2), coin), RATIONAL):
-        assert [len(tokens) for _, tokens in sorted(tree.children.items(), key=lambda item: len(item[0]))] == [
-            1,
-            2,
-            2,
-            2,
-        ]
 
 
 def test_topology_gives_the_first_child_the_first_subtree():

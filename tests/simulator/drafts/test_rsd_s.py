@@ -1,6 +1,5 @@
 """Stochastic beam search: its law by races of all leaves, and what sees that siblings are not i.i.d."""
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -8,11 +7,10 @@ import pytest
 from flint import fmpq
 
 from draftproof import verifiers
-from draftproof.simulator import SamplingCoin, check
+from draftproof.simulator import check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import StochasticBeam
-from draftproof.simulator.drafts.branching import draw_without_replacement
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import tabulate
@@ -84,14 +82,6 @@ def test_the_law_is_that_of_all_leaves_ranked_without_replacement(family: str, s
     assert floats == pytest.approx({key: float(mass.p) / float(mass.q) for key, mass in exact.items()}, abs=1e-14)
 
 
-def test_one_level_is_drawn_without_replacement_and_one_prefix_is_a_path() -> None:
-    draft = instance("dirichlet", 4, 3).draft
-    drawn = outcomes(lambda coin: draw_without_replacement(draft.row(()), coin, 3), RATIONAL)
-    assert law(StochasticBeam(3, 1), draft) == {(((), tokens),): mass for tokens, mass in drawn}
-    paths = {tuple((leaf[:d], leaf[d : d + 1]) for d in range(3)): m for leaf, m in leaves(draft, 3).items()}
-    assert law(StochasticBeam(1, 3), draft) == paths
-
-
 @pytest.mark.parametrize("name", ["rejection_without_replacement", "specinfer", "naive_tree", "layer_transport"])
 def test_recursive_rejection_is_lossless_and_rules_for_other_trees_have_a_witness(name: str) -> None:
     """SpecInfer takes siblings for i.i.d. ones; the layer rule takes them for independent ones."""
@@ -99,18 +89,3 @@ def test_recursive_rejection_is_lossless_and_rules_for_other_trees_have_a_witnes
     declared = verifier.card.needs in StochasticBeam.draws
     verdicts = [check(verifier, each.target, each.draft, scheme).lossless for each in case_instances((2, scheme), 6)]
     assert all(verdicts) == declared == (name in ("rejection_without_replacement", "naive_tree"))
-
-
-def test_long_trees_of_a_real_vocabulary() -> None:
-    """At V = 150,000 and depth 40 all levels have `K` prefixes."""
-
-    class Same:
-        vocab_size = 150_000
-        weights = np.random.default_rng(0).dirichlet(np.full(150_000, 0.01))
-
-        def row(self, context: Context) -> object:
-            return self.weights
-
-    tree = StochasticBeam(3, 40).draw(Same(), SamplingCoin(np.random.default_rng(1)))
-    levels = Counter(len(context) + 1 for context, tokens in tree.children.items() for _ in tokens)
-    assert levels == dict.fromkeys(range(1, 41), 3)

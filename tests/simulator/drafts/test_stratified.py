@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.simulator import SamplingCoin
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Stratified, Systematic
@@ -115,27 +114,6 @@ def test_branches_have_the_law_of_numbers_in_parts(
     assert law_of(kind(K, 0, length, order), rows) == expected(kind(K, 0, length, order), rows)
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("kind", [Stratified, Systematic])
-@pytest.mark.parametrize("family", FAMILY_NAMES)
-def test_each_branch_alone_has_the_law_of_the_draft(family: str, kind: type[Stratified]) -> None:
-    rows = draft(family, 2, 3, 1)
-    alone: dict[Path, Fraction] = {}
-    for tree, mass in drawn_trees(kind(3, 1, 2), rows):
-        trunk = tree.children[()]
-        for branch in paths_of(tree, 1, 3, 2):
-            alone[trunk + branch] = alone.get(trunk + branch, Fraction(0)) + Fraction(as_python(mass)) / 3
-    assert alone == {path: mass for (path,), mass in iid(rows, 1, 3).items() if mass}
-
-
-def iid(rows: Any, K: int, length: int) -> Law:
-    masses = {
-        path: Fraction(as_python(prod(rows.row(path[:place])[token] for place, token in enumerate(path))))
-        for path in product(range(rows.vocab_size), repeat=length)
-    }
-    return {drawn: prod((masses[path] for path in drawn), start=Fraction(1)) for drawn in product(masses, repeat=K)}
-
-
 #: Masses of large rows are multiples of this, so that sums of floats are exact and rationals have short ones.
 UNIT = 2**-40
 
@@ -175,14 +153,6 @@ def test_parts_of_150_000_tokens_have_the_laws_of_rationals(vectors: str, order:
             assert abs(law[tokens] - np.maximum(inside, 0) * UNIT).max() < 1e-14  # some hundred roundings of 2^-53
             assert ((law[tokens] > 0) == (inside > 0)).all()
         assert abs(sum(shares) / K - masses * UNIT).max() < 1e-14
-
-
-def test_branches_of_forty_tokens_go_on_from_the_whole_row_where_they_are_alone() -> None:
-    rows = Large()
-    tree: Any = Stratified(3, 0, 40).draw(rows, SamplingCoin(np.random.default_rng(5)))
-    assert {len(tree.children[context]) for context in tree.pieces} <= {2, 3}
-    assert all(len(tokens) == 1 for context, tokens in tree.children.items() if context not in tree.pieces)
-    assert len(tree.children) > 60
 
 
 def test_floats_draw_the_trees_of_rationals() -> None:

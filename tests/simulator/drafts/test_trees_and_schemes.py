@@ -11,10 +11,6 @@ from draftproof.simulator.tables import TableProcess
 EXAMPLE = DraftTree.from_paths((1,), [(0, 1), (0, 2), (0, 1), (2, 1)])
 
 
-def test_example_tree_has_the_children_written_by_hand() -> None:
-    assert EXAMPLE.children == {(): (1,), (1,): (0, 0, 0, 2), (1, 0): (1, 2, 1), (1, 2): (1,)}
-
-
 def test_nodes_carry_rows_and_leaves_carry_no_draft_row() -> None:
     instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
     root = EXAMPLE.root(instance.target, instance.draft)
@@ -24,14 +20,6 @@ def test_nodes_carry_rows_and_leaves_carry_no_draft_row() -> None:
     assert root.child(1).child(0).draft.tolist() == instance.draft.row((1, 0)).tolist()
     assert (leaf.context, leaf.children, leaf.draft) == ((1, 0, 2), (), None)
     assert leaf.target.tolist() == instance.target.row((1, 0, 2)).tolist()
-
-
-def test_drafts_of_a_tree_without_pieces_have_the_draft_row_itself_as_law() -> None:
-    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
-    node = EXAMPLE.root(instance.target, instance.draft).child(1)
-    assert len(node.laws) == 4
-    assert all(law is node.draft for law in node.laws)
-    assert node.child(0).child(2).laws == ()
 
 
 #: The border 1/2 lies in token 1, at 5/6 of it in descending order and at 1/3 in the order of the numbers.
@@ -55,17 +43,6 @@ def test_a_node_has_as_many_pieces_as_drafts() -> None:
     root = DraftTree({(): (0, 1, 0)}, {(): halves(True) * 2}).root(UNEVEN, UNEVEN)
     with pytest.raises(InvalidInput, match=r"^4 pieces for the 3 drafts after \(\)$"):
         _ = root.laws
-
-
-def test_a_row_without_mass_has_no_pieces() -> None:
-    with pytest.raises(InvalidInput, match=r"^a row of the draft sums to 0"):
-        halves(True)[0].law(np.zeros(3))
-
-
-def test_paths_through_one_context_share_its_node() -> None:
-    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
-    root = EXAMPLE.root(instance.target, instance.draft)
-    assert root.child(1).child(0) is root.child(1).child(0)
 
 
 def test_a_token_that_was_not_drafted_has_no_node() -> None:

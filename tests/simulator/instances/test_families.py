@@ -55,21 +55,6 @@ def test_temperature_at_equal_temperatures_is_equal(seed: int, heat: float) -> N
     assert any(p != q for p, q in pairs(draw("temperature", seed, denominator=2**16, target=heat, draft=2 * heat)))
 
 
-def test_perturbation_grows_with_its_strength() -> None:
-    def distance(s: float) -> Any:
-        rows = pairs(draw("perturbed", 0, depth=4, denominator=2**16, s=s))
-        return sum(abs(x - y) for p, q in rows for x, y in zip(p, q, strict=True))
-
-    assert distance(0.01) < distance(0.1) < distance(1.0)
-
-
-def test_small_alpha_makes_rows_more_extreme() -> None:
-    def largest(alpha: float) -> Any:
-        return sum(max(p) for p, _ in pairs(draw("dirichlet", 0, depth=4, denominator=2**16, alpha=alpha)))
-
-    assert largest(0.1) > largest(1.0) > largest(10.0)
-
-
 #: What every pair of rows of a corner case has.
 CORNERS: dict[str, Callable[[list[Any], list[Any]], bool]] = {
     "equal": lambda p, q: p == q,

@@ -1,6 +1,5 @@
 """A table of counts gives the models of the text it was counted in, for every vocabulary and every shorter order."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,14 +25,6 @@ def test_models_and_roots_are_those_of_the_text() -> None:
         assert ours.frequent_roots() == theirs.frequent_roots()
         assert (ours.alphabet, ours.digest) == (theirs.alphabet, theirs.digest)
         assert ours.root_of("abba") == theirs.root_of("abba")
-
-
-def test_what_is_saved_is_loaded(tmp_path) -> None:
-    table = GramTable.of(TEXT, 2)
-    table.save(tmp_path / "a.npz")
-    again = GramTable.load(tmp_path / "a.npz", table.checksum)
-    assert again.checksum == table.checksum
-    assert np.array_equal(again.counts(4, 2), TextGrams(TEXT).counts(4, 2))
 
 
 def test_every_part_is_in_the_checksum(tmp_path) -> None:

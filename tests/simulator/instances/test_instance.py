@@ -80,11 +80,6 @@ def test_digest_depends_on_the_rows_alone_and_never_changes() -> None:
     assert Instance.loads(other).digest() != "1ab4071d462f3465"
 
 
-def test_draft_rows_at_full_depth_may_be_given_and_are_dropped() -> None:
-    given_too = text_with(lambda f: f["draft"].update({"0": [0, 1], "1": [1, 0]}))
-    assert Instance.loads(given_too).digest() == Instance.loads(TEXT).digest()
-
-
 def test_conversion_cuts_and_rounds_but_never_invents_rows() -> None:
     instance = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(0), 20)
     cut = instance.converted(FLOAT64, 1)

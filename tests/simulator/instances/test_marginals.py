@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator import FAMILIES, Instance, InvalidInput
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.marginals import remembering
@@ -61,16 +61,6 @@ def test_a_long_memory_changes_nothing_and_so_does_any_where_the_draft_has_none(
         made = remembering(draft, memory, DEPTH - 1)
         assert [table.tolist() for table in made.tables] == [table.tolist() for table in draft.tables]
     assert remembering(dirichlet, 1, DEPTH - 1).tables[2].tolist() != dirichlet.tables[2].tolist()
-
-
-def test_of_a_text_the_sums_begin_at_each_root():
-    pair = TextPair("abracadabra alakazam" * 3, 3, 2, 1)
-    _, draft = pair.processes((0, 1))
-    made = remembering(draft, 0, 2)
-    last = {token: sum(mass for path, mass in paths(draft, 3) if path[2] == token) for token in range(3)}
-    assert [as_python(mass) for mass in made.row((2, 2))] == list(last.values())
-    floats = remembering(draft.converted(FLOAT64), 0, 2).tables[2]
-    assert floats == pytest.approx(np.array(made.tables[2], dtype=float), abs=1e-15)  # sums of nine products
 
 
 def sampled(instance, told=None):

@@ -59,13 +59,6 @@ def test_a_table_is_an_automaton():
     assert Grammar.of_table("11/2-!/--").without(None).moves == ((1, 1), (None, None), (None, None))
 
 
-def test_rows_are_those_given_the_allowed_tokens():
-    process = sampled("table=01-/-10")
-    assert row_of(process, 0) == ["1/4", "3/4", "0"]
-    assert row_of(process, 1) == ["0", "3/7", "4/7"]
-    assert row_of(process, 2) == ["1/8", "3/8", "1/2"]  # never drawn
-
-
 def test_an_ended_text_stays_at_its_end():
     process = sampled("eos=2,min_new_tokens=1,stop_strings=01|11")
     assert row_of(process) == ["1/4", "3/4", "0"]
@@ -174,11 +167,6 @@ def test_wrong_masks_are_named(read, text, words):
         read(text)
 
 
-def test_the_end_may_follow_the_empty_text():
-    pytest.importorskip("interegular")
-    assert Sampling.parse("eos=2,regex=0{0}").regex == "0{0}"
-
-
 @pytest.mark.parametrize("regex", ["(0|1)*0(0|1){20}", "0{100000}", "(0|1){0,1000}1(0|1){0,1000}"])
 def test_automata_that_would_be_too_large_are_refused(regex):
     pytest.importorskip("interegular")
@@ -218,14 +206,3 @@ def test_masks_behind_a_context_are_those_of_the_whole_text(mask):
     for before, context in product(contexts(3, 3), contexts(3, 2)):
         assert masks.after(before).allowed(context) == masks.allowed(before + context)
         assert masks.after(before).after(context).allowed(()) == masks.allowed(before + context)
-
-
-def test_tokens_without_mass_are_named_where_the_context_is_drawn():
-    given = MarkovProcess([["1", "0", "0"], ["0", "1/2", "1/2"], ["1/3", "1/3", "1/3"]], (0,), "target")
-    made = Sampling.parse("table=-00").process(given)
-    with pytest.raises(
-        InvalidInput, match=r"target: no token can follow the root: the masks allow '1', '2', which have no mass"
-    ):
-        made.row(())
-    after = Sampling.parse("table=001/-00").process(MarkovProcess([["1/2", "1/2", "0"]] * 2 + [["1", "0", "0"]], (0,)))
-    assert row_of(after, 2) == ["1", "0", "0"]  # token 2 has no mass before

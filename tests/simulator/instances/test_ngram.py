@@ -4,8 +4,6 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from draftproof.simulator import InvalidInput, TextPair
 from draftproof.simulator.arithmetic import as_python
@@ -32,19 +30,6 @@ def interpolated(pair: TextPair, context: tuple[int, ...], token: int) -> Fracti
     return (follow[token] + kinds * shorter) / (sum(follow) + kinds) if kinds else shorter
 
 
-def test_alphabet_is_by_frequency_then_code_point() -> None:
-    # a 5, b 2, r 2, c 1, d 1
-    assert [TextPair(TEXT, size, 0, 0).alphabet for size in (2, 3, 4, 5)] == ["a", "ab", "abr", "abrc"]
-    assert TextPair("zyxzyx", 3, 0, 0).alphabet == "xy"
-
-
-def test_rare_symbols_share_the_last_token() -> None:
-    pair = TextPair(TEXT, 3, 1, 0)
-    assert pair.encode("abcr") == (0, 1, 2, 2)
-    assert pair.show((0, 1, 2)) == "ab·"
-    assert pair.show(pair.encode("ba?")) == "ba·"
-
-
 def test_counts_agree_with_reading_the_text() -> None:
     pair = TextPair(TEXT, 3, 2, 0)
     reduced = "".join(symbol if symbol in "ab" else "·" for symbol in TEXT)
@@ -52,18 +37,6 @@ def test_counts_agree_with_reading_the_text() -> None:
         for index, context in enumerate(product("ab·", repeat=order)):
             found = pair.counts[order][index].tolist()
             assert found == [counted(reduced, "".join(context), symbol) for symbol in "ab·"]
-
-
-def test_interpolation_of_one_context_is_the_one_computed_by_hand() -> None:
-    # a (5) and the rest (6) in 11 symbols, 2 kinds: P(a) = (5 + 2 1/2) / (11 + 2) = 6/13.
-    # After a always the rest, 4 times, 1 kind: P(a | a) = (0 + 1 6/13) / (4 + 1) = 6/65.
-    # After the rest 4 times a, twice the rest, 2 kinds: P(a | rest) = (4 + 2 6/13) / (6 + 2) = 8/13.
-    by_hand = {(): Fraction(6, 13), (0,): Fraction(6, 65), (1,): Fraction(8, 13)}
-    pair = TextPair(TEXT, 2, 1, 0, denominator=1000)
-    assert {context: interpolated(pair, context, 0) for context in by_hand} == by_hand
-    # In thousandths, the remainder on the larger entry.
-    assert (pair.model(0) * 1000).tolist() == [[461, 539]]
-    assert (pair.model(1) * 1000).tolist() == [[92, 908], [616, 384]]
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -84,26 +57,10 @@ def test_model_agrees_with_the_formula_in_fractions(size: int, order: int) -> No
                 assert abs(gap) < Fraction(size, 2**16)
 
 
-def test_unseen_contexts_fall_back_to_the_shorter_one() -> None:
-    pair = TextPair("abababab", 2, 2, 0)
-    assert pair.counts[2][0].tolist() == [0, 0]  # aa is never seen
-    table = pair.model(2)
-    assert table[0].tolist() == pair.model(1)[0].tolist()
-
-
 def test_frequent_roots_are_ranked_with_their_shares() -> None:
     pair = TextPair(TEXT, 3, 1, 0)  # followed: a 4 times, b 2, rest 4; ties keep the order of contexts
     assert pair.frequent_roots() == [((0,), Fraction(2, 5)), ((2,), Fraction(2, 5)), ((1,), Fraction(1, 5))]
     assert pair.frequent_roots(2) == [((0,), Fraction(1, 2)), ((2,), Fraction(1, 2))]
-
-
-@given(st.text("abc", min_size=4, max_size=30).filter(lambda text: len(set(text)) == 3), st.integers(1, 9))
-def test_root_weights_are_a_distribution(text: str, count: int) -> None:
-    roots = TextPair(text, 3, 2, 0).frequent_roots(count)
-    weights = [weight for _, weight in roots]
-    assert sum(weights) == 1
-    assert weights == sorted(weights, reverse=True)
-    assert len(roots) == len({root for root, _ in roots}) <= count
 
 
 def test_processes_continue_the_root_each_at_its_order() -> None:

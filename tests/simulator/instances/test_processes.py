@@ -14,12 +14,11 @@ from draftproof.simulator import (
     InvalidInput,
     MarkovProcess,
     TableProcess,
-    TooLarge,
     rationalise,
     tabulate,
 )
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.tables import MAX_TABLE_ENTRIES, context_at, context_index
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.tables import context_at, context_index
 
 
 def exact(*rows: Any) -> Any:
@@ -37,27 +36,11 @@ def test_context_index_is_the_lexicographic_position(size: int, depth: int) -> N
     assert [context_at(index, depth, size) for index in range(len(contexts))] == contexts
 
 
-def test_table_process_gives_each_context_its_row() -> None:
-    process = TableProcess([UNIFORM, LEVEL])
-    assert (process.vocab_size, process.depth, process.arithmetic) == (2, 1, RATIONAL)
-    assert process.row(()).tolist() == UNIFORM[0].tolist()
-    assert process.row((1,)).tolist() == LEVEL[1].tolist()
-
-
 @pytest.mark.parametrize("row", [[1, 0], ["1/3", "2/3"], [Fraction(1, 3), "2/3"], np.array([0, 1])], ids=str)
 def test_rows_without_floats_are_exact(row: Any) -> None:
     for process in (TableProcess([[row]]), MarkovProcess([row]), CallableProcess(2, lambda _: row)):
         assert process.row(()).tolist() == RATIONAL.vector(row).tolist()
         assert tabulate(process, 0, RATIONAL).arithmetic is RATIONAL
-
-
-def test_table_process_is_a_read_only_copy() -> None:
-    table = np.array([[0.25, 0.75]])
-    process = TableProcess([table])
-    table[0, 0] = 9
-    assert process.row(()).tolist() == [0.25, 0.75]
-    with pytest.raises(ValueError, match="read-only"):
-        process.row(())[0] = 1
 
 
 def test_markov_process_reads_the_last_tokens_of_root_and_context() -> None:
@@ -68,11 +51,6 @@ def test_markov_process_reads_the_last_tokens_of_root_and_context() -> None:
     for context, state in states.items():
         assert process.row(context).tolist() == table[context_index(state, 2)].tolist()
     assert moved.row(()).tolist() == table[3].tolist()
-
-
-def test_markov_process_of_order_zero_has_one_row() -> None:
-    process = MarkovProcess(UNIFORM)
-    assert process.row((0, 1, 1)).tolist() == UNIFORM[0].tolist()
 
 
 def test_callable_process_keeps_what_its_function_said() -> None:
@@ -114,27 +92,6 @@ def test_tabulate_agrees_with_the_rows_of_every_kind_of_process() -> None:
         for depth in range(3):
             for context in product(range(2), repeat=depth):
                 assert tables.row(context).tolist() == markov.row(context).tolist()
-
-
-def test_tabulate_rounds_on_request_but_never_makes_floats_exact() -> None:
-    assert tabulate(TableProcess([UNIFORM]), 0, FLOAT64).row(()).tolist() == [0.5, 0.5]
-    with pytest.raises(InvalidInput) as caught:
-        tabulate(TableProcess([np.array([[0.5, 0.5]])]), 0, RATIONAL, "target")
-    assert str(caught.value) == (
-        "target holds floats; rational arithmetic needs exact rows: "
-        "make them exact with from_softmax(rows), round them with rationalise, or ask for float64"
-    )
-
-
-def test_tabulate_refuses_tables_that_are_too_large_before_building_them() -> None:
-    def never(_: tuple[int, ...]) -> Any:
-        raise AssertionError("a row was asked for")
-
-    depth = MAX_TABLE_ENTRIES.bit_length()
-    with pytest.raises(
-        TooLarge, match=rf"tables of depth {depth} at V = 2 have more than {MAX_TABLE_ENTRIES:,} rational entries"
-    ):
-        tabulate(CallableProcess(2, never), depth, RATIONAL)
 
 
 @given(st.lists(st.lists(st.integers(0, 50), min_size=3, max_size=3).filter(any), min_size=1, max_size=4))

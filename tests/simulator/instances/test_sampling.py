@@ -11,7 +11,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.tables import TableProcess
 
 torch = pytest.importorskip("torch")
@@ -175,20 +175,6 @@ def test_a_penalty_comes_before_masks_as_in_transformers():
 
 
 @pytest.mark.parametrize(
-    ("text", "weights", "row"),
-    [("top_p=5/6", (3, 2, 1), ("3/5", "2/5", 0)), ("min_p=5/6", (6, 5), ("6/11", "5/11"))],
-)
-def test_fractions_are_taken_as_they_are_written(text, weights, row):
-    rows = RATIONAL.vector([[Fraction(weight, sum(weights)) for weight in weights]])
-    assert Sampling.parse(text).rows(rows).tolist() == [RATIONAL.vector(row).tolist()]
-
-
-def test_rows_of_bits_are_not_rounded_to_another_denominator():
-    sampling, process = Sampling.parse("temperature=.7,bits=4"), TableProcess([ROW])
-    assert sampling.process(process, denominator=20).row(()).tolist() == sampling.process(process).row(()).tolist()
-
-
-@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("top_p=0", "sampling top_p=0: top_p 0.0 must be above 0"),
@@ -212,11 +198,6 @@ def test_rows_of_bits_are_not_rounded_to_another_denominator():
 def test_bad_values_are_refused_by_name(text, words):
     with pytest.raises(InvalidInput, match=words):
         Sampling.parse(text)
-
-
-def test_what_verifiers_are_told_is_a_word_or_a_sampling():
-    with pytest.raises(InvalidInput, match=r"^--told 'before': choose sampled, draft or target, or"):
-        Samplings.of_options("top_p=.9", None, "before", "--")
 
 
 def test_settings_are_written_as_they_are_read():

@@ -7,7 +7,7 @@ import pytest
 from flint import fmpq
 
 import draftproof
-from draftproof.simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
+from draftproof.simulator import InvalidInput, MarkovProcess, TableProcess, from_softmax
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python, as_rows
 from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.sampling_coin import SamplingCoin
@@ -29,11 +29,6 @@ def test_a_row_is_divided_by_its_exact_sum(kind: type) -> None:
     assert process.arithmetic is RATIONAL
 
 
-def test_exact_rows_need_no_correction() -> None:
-    process = from_softmax([0.25, 0.75])
-    assert (fractions(process.row(())), process.correction) == ([Fraction(1, 4), Fraction(3, 4)], 0)
-
-
 def test_rows_by_context_and_tables() -> None:
     rows = np.array([[0.5, 0.5], [0.25, 0.75]], dtype=np.float32)
     markov = from_softmax(rows, root=(1,))
@@ -53,14 +48,6 @@ def test_a_denominator_keeps_rows_short() -> None:
     assert all(100 % Fraction(value).denominator == 0 for value in fractions(process.row(())))
 
 
-def test_tensors_of_low_precision() -> None:
-    torch = pytest.importorskip("torch")
-    row = torch.tensor([1.0, 2.0, 3.0]).softmax(-1).bfloat16()
-    process = from_softmax(row)
-    assert 0 < process.correction < Fraction(1, 100)
-    assert sum(fractions(process.row(()))) == 1
-
-
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
@@ -77,11 +64,6 @@ def test_tensors_of_low_precision() -> None:
 def test_what_is_no_softmax_is_refused(rows: object, options: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         from_softmax(rows, **options)  # type: ignore[arg-type]
-
-
-def test_more_rows_than_fit_are_refused_before_they_are_made_exact() -> None:
-    with pytest.raises(TooLarge, match="entries are more than 4,000,000"):
-        from_softmax(np.broadcast_to(np.float32(0.5), (2**22, 2)), root=(0,) * 22)
 
 
 def test_masked_tokens_have_probability_zero():

@@ -61,16 +61,3 @@ def test_refused_trees_are_not_defined() -> None:
     assert cell.status == "undefined"
     refused = sum(scheme.as_dict()["L1"] == 0 for _, scheme in CASES["delayed"])
     assert cell.instances == (len(CASES["delayed"]) - refused) * (1 + 5)
-
-
-class DividingByZero:
-    card = make("spectr").card
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        return Verdict((), 1 // 0)
-
-
-def test_a_cell_whose_verifier_raises_is_not_defined() -> None:
-    cell = compatibility(DividingByZero(), "delayed", 1)
-    assert (cell.status, cell.instances, cell.witness) == ("undefined", 0, None)
-    assert "ZeroDivisionError" in str(cell.error)

@@ -14,8 +14,6 @@ from draftproof.simulator.protocol import Draws
 from draftproof.simulator.verdicts.cases import (
     CASES,
     case_instances,
-    conformance_instances,
-    corner_instances,
 )
 from draftproof.simulator.verdicts.conformance import checks_for
 
@@ -70,28 +68,6 @@ def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_
     assert not cases("law-sums-to-one", Draws.ONE_RANDOM_SIBLING) & (hub | delayed)
     assert cases("law-sums-to-one", Draws.FIRST_CHILD_FROM_Q) == delayed
     assert cases("law-sums-to-one", None) == delayed
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_instances_are_always_the_same_and_differ_from_each_other(shape: tuple[int, int, int, int]) -> None:
-    size, _, trunk, length = shape
-    digests = [instance.digest() for instance in conformance_instances(shape, 8)]
-    assert digests == [instance.digest() for instance in conformance_instances(shape, 8)]
-    assert len(set(digests)) == 8
-    assert {i.about["family"] for i in conformance_instances(shape, 2)} == {"dirichlet", "perturbed"}
-    for instance in (*conformance_instances(shape, 2), *corner_instances(shape)):
-        assert (instance.vocab_size, instance.depth) == (size, trunk + length)
-
-
-@pytest.mark.parametrize("scheme", CASES)
-def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(scheme: str) -> None:
-    assert {2, 3} <= {size for size, _ in CASES[scheme]} <= {2, 3, 4}
-    assert len(set(CASES[scheme])) == len(CASES[scheme])
-    for size, tree in CASES[scheme]:
-        if scheme in ("without_replacement", "top_k", "greedy"):  # drafts at one node differ
-            assert tree.as_dict()["K"] <= size
-        fields = tree.as_dict()
-        assert max(fields.get("tree", fields.get("widths", [1]))) <= size, "each child may be another token"
 
 
 @pytest.mark.parametrize("scheme", [name for name in CASES if not name.startswith("adaptive")])  # those are paths

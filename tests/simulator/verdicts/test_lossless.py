@@ -4,7 +4,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from draftproof import verifiers
@@ -90,11 +89,6 @@ def test_requests_that_cannot_be_served_are_refused(
             function(NAIVE, P, Q, **{"scheme": STEP, "arithmetic": "rational", **arguments})
 
 
-def test_float_processes_are_refused_in_a_rational_check() -> None:
-    with pytest.raises(InvalidInput, match="target holds floats; rational arithmetic needs exact rows"):
-        check(NAIVE, MarkovProcess(np.array([[0.5, 0.5]])), Q, STEP)
-
-
 @pytest.mark.parametrize("name", ["naive", "specinfer", "block", "traversal"])
 def test_the_long_run_of_tokens_without_memory_is_that_of_one_block(name: str) -> None:
     evaluator = Evaluator(verifiers.make(name))
@@ -107,17 +101,6 @@ def test_a_long_run_needs_processes_without_an_end(target: bool, draft: bool) ->
     pair = [given if markov else tabulate(given, 1, RATIONAL) for given, markov in ((P, target), (Q, draft))]
     with pytest.raises(InvalidInput, match="a steady state needs Markov processes"):
         Evaluator(NAIVE).steady_state(*pair, STEP)
-
-
-@pytest.mark.parametrize("verifier", [NAIVE, BIASED], ids=lambda verifier: verifier.card.name)
-@pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)], ids=str)
-def test_small_laws_are_kept_whole_however_the_rows_are_given(verifier: Any, kinds: tuple[bool, bool]) -> None:
-    pair = [given if markov else tabulate(given, 2, RATIONAL) for given, markov in zip((P, Q), kinds, strict=True)]
-    for scheme in (STEP, Delayed(1, 0, 2), Delayed(2, 1, 1)):
-        found = check(verifier, *pair, scheme, engine="structured")
-        wanted = check(verifier, P, Q, scheme, engine="enumerate")
-        assert found.engine == "structured (top-down)"
-        assert found.to_dict() | {"engine": None} == wanted.to_dict() | {"engine": None}
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,11 @@ from draftproof.simulator import (
     Delayed,
     DraftNode,
     Instance,
-    InvalidInput,
     TooLarge,
     Verdict,
     check,
 )
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.residual import residual
 from draftproof.simulator.tables import TableProcess
@@ -49,15 +47,6 @@ def test_witnesses_of_verifiers_that_are_told_another_q_keep_the_sampling() -> N
     assert check(verifiers.make("naive"), honest.target, honest.draft, found.scheme).lossless
 
 
-def test_where_no_small_instance_fails_a_witness_of_sampled_rows_stays_as_it_is() -> None:
-    told, scheme = Samplings.of_options("", "top_k=8", "draft"), Delayed(1, 0, 1)
-    rows = [[fmpq(weight, 45) for weight in order] for order in (range(9, 0, -1), range(1, 10))]
-    target, draft = (MarkovProcess(np.array([row] * 9, dtype=object), (0,), "") for row in rows)
-    known = told.cases([Case("known", target, draft)], 1, None)[0].rows(1)
-    witness = shrink(verifiers.make("naive"), known, scheme, 5, drawn=told)
-    assert (witness.shrunk, witness.instance.digest()) == (False, replace(known, scheme=scheme).digest())
-
-
 @pytest.mark.parametrize(
     ("size", "depth", "denominator"), [(2, 0, 3), (2, 1, 1), (2, 1, 4), (3, 1, 2), (2, 2, 2), (4, 1, 1)]
 )
@@ -66,22 +55,6 @@ def test_grid_is_as_large_as_announced_and_has_no_instance_twice(size: int, dept
     rows = comb(denominator + size - 1, size - 1)
     contexts = sum(size**length for length in range(depth))
     assert len(digests) == len(set(digests)) == grid_size(size, depth, denominator) == rows ** (2 * contexts)
-
-
-def test_grid_of_one_step_holds_every_pair_of_rows() -> None:
-    halves = [["0", "1"], ["1/2", "1/2"], ["1", "0"]]
-    found = [(i.as_dict()["target"][""], i.as_dict()["draft"][""]) for i in grid(2, 1, 2)]
-    assert sorted(found) == sorted((p, q) for p in halves for q in halves)
-
-
-def test_grid_holds_the_rows_below_the_drafts_at_one_row_of_different_masses() -> None:
-    for instance in grid(3, 1, 1):
-        assert {tuple(row) for row in instance.target.tables[1].tolist()} == {(fmpq(1, 6), fmpq(1, 3), fmpq(1, 2))}
-
-
-def test_grid_needs_a_denominator() -> None:
-    with pytest.raises(InvalidInput, match="a grid of multiples of 1/0: the denominator must be at least 1"):
-        next(grid(2, 1, 0))
 
 
 @pytest.mark.parametrize(("size", "depth", "denominator"), [(2, 1, 4), (3, 1, 1), (2, 2, 1)])

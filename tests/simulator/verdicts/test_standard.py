@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from draftproof.simulator.verdicts.standard import (
     BRANCHES,
     CORE,
     CORE_RANDOM,
-    ENUMERATED,
     LENGTHS,
     MOST_GRID,
     RANDOM,
@@ -111,32 +109,11 @@ def test_nothing_is_lossless_that_was_not_checked_to_the_end() -> None:
         assert not replace(done, **missing).lossless
 
 
-def test_there_are_controls_and_liars_to_find() -> None:
-    assert "traversal_insertion_order" in CONTROLS
-    assert len(LIARS) > 25
-
-
 def test_the_face_of_the_library_refutes_without_an_instance() -> None:
     with pytest.raises(AssertionError, match="is not lossless on delayed"):
         assert_lossless(make("block_by_weights"))
     with pytest.raises(InvalidInput, match="or no instance"):
         assert_lossless(make("block"), next(instances_of((2, Delayed(1, 0, 1)))).target)
-
-
-@pytest.mark.heavy
-def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> None:
-    asked = iter(range(10**6))
-    found = standard_check(make("specinfer"), late=lambda: next(asked) > 600)
-    assert found.lossless
-    assert found.left > 0
-    assert f"{found.left:,} instances of the set (out of time)" in found.missing
-    assert any(
-        name.startswith("the schemes without_replacement, top_k, greedy, topology, adaptive_dropping, dyspec, ")
-        for name in found.missing
-    )
-    declared = lossless_for(make("specinfer").card)
-    assert found.words.startswith(f"{found.instances:,} instances: {len(declared)} schemes ({', '.join(declared)}), ")
-    assert any(size >= scheme.K + 2 for size, scheme in found.covered if getattr(scheme, "K", None) == 2)
 
 
 def test_nothing_is_lossless_before_the_core_is_done() -> None:
@@ -156,35 +133,6 @@ class Refusing(BUGS.Liar):  # type: ignore[name-defined]
 def test_a_declared_scheme_that_is_refused_is_a_lie() -> None:
     with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
         standard_check(Refusing())
-
-
-@pytest.mark.heavy
-def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None:
-    late = (3, Delayed(3, 0, 2))
-    assert not any(job.core for job in standard_jobs() if job.case == late)
-
-    def judge(instance: Any, scheme: Any) -> Any:
-        if (instance.target.vocab_size, scheme) == late:
-            raise UnsupportedTree("not so many")
-        return SimpleNamespace(lossless=True, assumed=False)
-
-    assert len(lossless_for(make("specinfer").card)) > 1
-    with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
-        standard_check(make("specinfer"), judge, facts=False)
-
-
-@pytest.mark.heavy
-def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:
-    jobs = standard_jobs()
-    assert [job.cost for job in jobs if job.core] == sorted(job.cost for job in jobs if job.core)
-    shapes = {job.case for job in jobs}
-    assert {size for size, _ in shapes} == {2, 3, 4}
-    assert {scheme.as_dict().get("K") for _, scheme in shapes} >= {1, 2, 3}
-    assert {scheme.L1 for _, scheme in shapes if scheme.name == "delayed"} == {0, 1}
-    case = shapes_of("delayed")[1]
-    one, other = ([instance.digest() for instance in instances_of(case)] for _ in range(2))
-    assert one == other
-    assert len(one) == sum(job.case == case for job in jobs)
 
 
 class TopKOnly(BUGS.Liar):  # type: ignore[name-defined]
@@ -247,16 +195,6 @@ def test_the_grid_is_sampled_evenly_where_it_is_large() -> None:
             gridded += 1
             assert count - random >= min(whole, MOST_GRID / 2)
     assert gridded > 5
-
-
-def test_few_trees_are_enumerated_and_many_are_not() -> None:
-    instance = FAMILIES["ties"].instance(3, 2, np.random.default_rng(0))
-    judge = judge_of(make("specinfer"))
-    for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(3, 0, 2)):
-        few = scheme.count(instance.draft) <= ENUMERATED
-        assert judge(instance, scheme).engine.startswith("enumerate" if few else "structured")
-        assert judge(instance, scheme).lossless
-    assert Delayed(3, 0, 2).count(instance.draft) > ENUMERATED
 
 
 @dataclass
