@@ -13,8 +13,7 @@ from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import Violation
-from draftproof.simulator.laws.metrics import as_fields
-from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.witness import Witness
 
 #: Columns of the table of witnesses.
@@ -52,21 +51,24 @@ def violation_fields(violation: Violation) -> dict[str, Any]:
     }
 
 
-def witness_row(witness: Witness, file: str | None, again: str | None) -> dict[str, Any]:
-    """The row of a witness. file: where it is saved; again: the command that shows it; None where there is none."""
+def witness_fields(witness: Witness) -> dict[str, Any]:
+    """The row of a witness, without its file and the command that shows it, as a store keeps it."""
     size, scheme = witness.instance.vocab_size, str(witness.instance.scheme)
     about = {"verifier": witness.verifier, "vocab_size": size, "scheme": scheme, "shrunk": witness.shrunk}
-    violation = as_fields(witness.violation)
-    return {**about, **violation, "context": list(witness.violation.context), "file": file, "again": again}
+    return about | violation_fields(witness.violation)
 
 
 def witness_tables(witness: Witness, file: str | None, again: str | None) -> list[Table]:
-    """The violated balance equation, and the rows of the instance; see `witness_row`."""
-    table = Table.of(WITNESS, [witness_row(witness, file, again)], title=WITNESSED, name="witness")
+    """The violated balance equation, and the rows of the instance.
+
+    file: where it is saved; again: the command that shows it; None where there is none.
+    """
+    row = witness_fields(witness) | {"file": file, "again": again}
+    table = Table.of(WITNESS, [row], title=WITNESSED, name="witness")
     return [table, instance_table(instance_rows(witness.instance, witness.violation.context))]
 
 
-def instance_rows(instance: Instance, marked: Context | None) -> list[dict[str, Any]]:
+def instance_rows(instance: Instance, marked: Sequence[int] | None) -> list[dict[str, Any]]:
     """The rows of an instance, one for each context; marked: the context that gets an arrow.
 
     Rows after the last drafted token are left out where they are all alike and none is marked.
@@ -91,15 +93,19 @@ def instance_table(rows: Sequence[Mapping[str, Any]], shown: bool = True) -> Tab
     return Table.of([*hidden("verifier", "scheme"), *columns], rows, name="instance", shown=shown)
 
 
-def scheme_flag(scheme: DraftScheme | None) -> str:
-    """The option that names a user-defined scheme; an instance file names any other scheme itself."""
-    return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, UserScheme) else ""
+def scheme_flag(scheme: DraftScheme | None) -> str | None:
+    """The option that names a scheme of a file; "" for others, which an instance file names, None for an object."""
+    if not isinstance(scheme, UserScheme):
+        return ""
+    file = scheme.as_dict().get("file")
+    return None if file is None else f" --scheme {shlex.quote(file)}"
 
 
-def check_again(named: NamedVerifier, instance: Instance, file: str) -> str | None:
-    """The command that checks the instance of a file again; None for objects, which no command can name."""
-    scheme = instance.scheme
-    nameless = isinstance(scheme, UserScheme) and "file" not in scheme.as_dict()
-    if nameless or (named.user_defined and not named.from_file):
+def check_again(named: NamedVerifier, flag: str | None, file: str) -> str | None:
+    """The command that checks the instance of a file again; None for objects, which no command can name.
+
+    flag: see `scheme_flag`.
+    """
+    if flag is None or (named.user_defined and not named.from_file):
         return None
-    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{scheme_flag(scheme)}"
+    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{flag}"

@@ -85,6 +85,8 @@ def _answer(
     """Compute the rows of questions, and add them to the store."""
     asked = dict(enumerate(questions))
 
+    known = all(each.seconds is not None for each in questions)
+
     def open_calls() -> Iterator[tuple[int, T]]:
         for number, question in asked.items():
             if question.strong_id in store:  # another run has added it meanwhile
@@ -92,7 +94,12 @@ def _answer(
             else:
                 yield number, question.about
 
-    for number, row in machines.results(_numbered, open_calls(), compute, *shared):
+    rows = (
+        machines.results(_numbered, open_calls(), compute, *shared)
+        if known
+        else machines.after_a_while(_numbered, list(open_calls()), compute, *shared)
+    )
+    for number, row in rows:
         store.add({**row, "strong_id": asked[number].strong_id}, user_defined=asked[number].user_defined)
         tick(1)
 

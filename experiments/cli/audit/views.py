@@ -19,7 +19,6 @@ from draftproof.simulator.audit.neighbours import Neighbours
 from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.said import reused, said
 from draftproof.simulator.audit.verdict import Request
-from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.verdicts.witness import Witness
 
 #: What people read of the row; programs get its other fields, too.
@@ -206,8 +205,8 @@ def _witness(
     again = ["draftproof", "audit", *subject, report.request.spec, *_flags(report), "--world", name]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
     again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
-    nameless = is_object or (isinstance(scheme, UserScheme) and "file" not in scheme.as_dict())
-    command = None if nameless else shlex.join(again) + scheme_flag(scheme)
+    flag = scheme_flag(scheme)
+    command = None if is_object or flag is None else shlex.join(again) + flag
     shown, notes = witness, []
     if audit.batch > 1:
         request, shown = _request_shown(audit, witness)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Any, Literal
 
-from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.grid.rows import row_id
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes, scheme_spec
 from draftproof.experiments.inputs.strings import are_rules
 from draftproof.experiments.inputs.verifiers import (
     NamedVerifier,
@@ -17,15 +19,10 @@ from draftproof.experiments.inputs.verifiers import (
     chosen_verifiers,
 )
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
-from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
-from draftproof.simulator.protocol import DraftScheme
-
-if TYPE_CHECKING:
-    from draftproof.experiments.cli.check.views import Found
+from draftproof.simulator.errors import InvalidInput
 
 
 def check(
@@ -48,6 +45,7 @@ def check(
     max_memory: float = 4.0,
     seconds: float | None = None,
     witness: str | None = None,
+    resume: str | None = None,
     jobs: int = 1,
     dask: str | None = None,
 ) -> Result:
@@ -79,59 +77,79 @@ def check(
         max_memory: Refuse structured work of more GiB.
         seconds: Time of the standard check (20 where it is not given).
         witness: File of a witness; where it is not given, a name made from the content.
+        resume: Store of rows, kept and reused.
         jobs: Number of processes, started where several checks take more than a few seconds.
         dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
     """
+    from draftproof.experiments.cli.answers import answers
+    from draftproof.experiments.cli.check import conformance, standard, work
+    from draftproof.experiments.cli.check.precision import EXACT, precision_result
     from draftproof.experiments.cli.check.views import CONFORMANCE, result_of
     from draftproof.experiments.grid.machines import Machines, refuse_objects
 
     machines = Machines(jobs, dask)
-    text = world[0] if isinstance(world, list) and len(world) == 1 else world
-    check_files([verifiers, world, scheme], {"witness": witness})
+    check_files([verifiers, world, scheme], {"witness": witness, "resume": resume})
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
     lengths = {"K": K, "L1": L1, "L2": L2}
+    ours = {"seconds": seconds, "witness": witness, "dask": dask}
     if seconds is not None and not seconds >= 0:
         raise InvalidInput(f"seconds {seconds:g}: give a time of the standard check that is not negative")
     if are_rules(verifiers):
         from draftproof.experiments.cli.check.strings import strings_result
 
         _enumerated("two tokenizers", settings)
-        alone = {"seconds": seconds, "witness": witness, "precision": precision, "dask": dask}
-        _refuse_beside("rules of two tokenizers", alone)
+        _refuse_beside("rules of two tokenizers", {**ours, "precision": precision})
         worlds = find_worlds("strings" if world is None else world, **sampled)
-        return strings_result(verifiers, find_schemes(scheme, worlds, **lengths), worlds)
+        return strings_result(verifiers, find_schemes(scheme, worlds, **lengths), worlds, resume)
     named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
-    away = {"dask": dask is not None, "jobs": jobs > 1}
+    away = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
     refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
-    if isinstance(text, str) and text.partition(":")[0] == CONFORMANCE:
-        from draftproof.experiments.cli.check.conformance import on_conformance
-
-        _refuse_beside(
-            CONFORMANCE, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision}
-        )
-        _refuse_beside(CONFORMANCE, {"dask": dask})
-        return result_of(on_conformance(named, scheme, text, _enumerated(CONFORMANCE, settings)), None)
+    count = conformance.random_instances(world[0] if isinstance(world, list) and len(world) == 1 else world)
+    if count is not None:
+        _refuse_beside(CONFORMANCE, {**lengths, **sampled, **ours, "precision": precision})
     if precision is not None:
-        from draftproof.experiments.cli.check.precision import EXACT, precision_result
-
-        _refuse_beside("precision", {"seconds": seconds, "witness": witness, "dask": dask})
+        _refuse_beside("precision", ours)
         exact = _enumerated("precision", settings)
         worlds = find_worlds(EXACT if world is None else world, **sampled)
-        return precision_result(precision, named, find_schemes(scheme, worlds, **lengths), worlds, exact)
-    if world is None and all(value is None for value in (*lengths.values(), *sampled.values())):
-        schemes = [None] if scheme is None else find_schemes(scheme)
-        if all(each is None or isinstance(each, UserScheme) for each in schemes):
-            from draftproof.experiments.cli.check.standard import on_standard_set
-
-            limit = 20.0 if seconds is None else seconds
-            pairs = [(each, made) for each in named for made in schemes]
-            return result_of(machines.ordered(on_standard_set, pairs, settings, limit), witness)
-    if seconds is not None:
+        return precision_result(precision, named, find_schemes(scheme, worlds, **lengths), worlds, exact, resume)
+    if count is not None:
+        listed: Sequence[Any] = conformance.columns_of(scheme, named, count, _enumerated(CONFORMANCE, settings))
+        source: Any = {CONFORMANCE: count}
+        compute: Callable[..., Any] = conformance.on_conformance
+        shared: tuple[Any, ...] = (count,)
+    elif _is_standard(world, scheme, {**lengths, **sampled}):
+        listed = [None] if scheme is None else find_schemes(scheme)
+        source, compute = {"standard": True}, standard.on_standard_set
+        shared = (settings, 20.0 if seconds is None else seconds)
+    elif seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
-    worlds = find_worlds(USUAL if world is None else world, **sampled)
-    cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds, **lengths)]
-    return result_of(machines.ordered(_on_worlds, cells, worlds, settings, len(cells) > 1), witness)
+    else:
+        worlds = find_worlds(USUAL if world is None else world, **sampled)
+        listed = find_schemes(scheme, worlds, **lengths)
+        source, compute = [each.source for each in worlds], work.on_worlds
+        shared = (worlds, settings, len(named) * len(listed) == 1)
+
+    cells = [(each, shape) for each in named for shape in listed]
+    name = partial(_name, source, settings)
+    found = answers(cells, compute, *shared, kind="check", name=name, resume=resume, machines=machines)
+    rows = [(each, row) for (each, _), row in found]
+    return result_of(rows, len(cells), witness, saved=count is None)
+
+
+def _name(source: Any, settings: Settings, cell: tuple[NamedVerifier, Any]) -> str:
+    """The id of the row of a verifier on a scheme, on all schemes (None), or on a scheme with cases of its own."""
+    named, shape = cell
+    text = "" if shape is None else shape[0] if isinstance(shape, tuple) else scheme_spec(shape)
+    computed = {"arithmetic": settings.arithmetic, "engine": settings.engine, "device": settings.device}
+    return row_id("check", [source, text], None, named.identity, **computed)
+
+
+def _is_standard(world: Any, scheme: Any, others: Mapping[str, Any]) -> bool:
+    """Whether nothing says the instances: no world, and no scheme but those of the user."""
+    if world is not None or any(value is not None for value in others.values()):
+        return False
+    return scheme is None or all(isinstance(each, UserScheme) for each in find_schemes(scheme))
 
 
 def _enumerated(what: str, settings: Settings) -> Settings:
@@ -146,19 +164,3 @@ def _refuse_beside(what: str, given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None:
             raise InvalidInput(f"{name} means nothing beside {what}; leave one of the two out")
-
-
-def _on_worlds(
-    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, beside_others: bool
-) -> Found:
-    """A check; beside others, a verifier that is not defined on the scheme does not end them."""
-    from draftproof.experiments.cli.check.views import Found, words
-    from draftproof.experiments.cli.check.work import on_worlds
-
-    try:
-        return on_worlds(named, scheme, worlds, settings)
-    except (UnsupportedTree, InvalidVerifier) as error:
-        if not beside_others:
-            raise
-        row = {"scheme": str(scheme), "verdict": words("undefined", settings.arithmetic), "fails": str(error)}
-        return Found(named, "undefined", row)

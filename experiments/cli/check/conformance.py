@@ -2,78 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
-from draftproof.experiments.cli.check.views import CONFORMANCE, Found, words
+from draftproof.experiments.cli.check.views import CONFORMANCE, checked_row, words
 from draftproof.experiments.grid.cost import check_runs, expected_cost
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.inputs.schemes import Schemes, as_scheme
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
-from draftproof.experiments.shared.progress import bar
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from draftproof.simulator.verdicts.compatibility import Cell, compatibility
+from draftproof.simulator.verdicts.compatibility import compatibility
 
 #: Vocabulary sizes of the cases of a scheme that is given with its parameters or as a file.
 SIZES = (2, 3)
+#: The name of a scheme, and its cases.
+NamedCases: TypeAlias = tuple[str, tuple[SizedScheme, ...]]
 
 
-def on_conformance(
-    verifiers: Sequence[NamedVerifier], schemes: Schemes | None, world: str, settings: Settings
-) -> Iterator[Found]:
-    """What each verifier shows on each scheme, until an instance refutes it. schemes: None for all.
+def on_conformance(about: tuple[NamedVerifier, NamedCases], count: int) -> Row:
+    """The row of a verifier on a scheme, until an instance refutes it.
 
-    A name of a scheme has the cases on which verifiers that declare it are tested. world: `conformance:instances=8`
-    says how many random instances a case has beside the corner cases. Raises `TooLarge`, and `InvalidVerifier` for a
-    user-defined verifier that fails on every scheme.
+    Its card is told where it says otherwise, and where a card can speak of the scheme.
     """
-    count = _instances(world)
-    listed = list(SCHEMES) if schemes is None else schemes
-    if isinstance(listed, str) or not isinstance(listed, Sequence):
-        listed = [listed]
-    columns = [_cases(each) for each in listed]
-    for _, cases in columns:
-        for case in cases:
-            _assert_size(verifiers, case, count, settings)
-    with bar("cells", len(verifiers) * len(columns)) as tick:
-        for named in verifiers:
-            cells: list[Cell] = []
-            for name, cases in columns:
-                try:
-                    cells.append(compatibility(named.verifier, name, count, cases))
-                except KeyboardInterrupt:
-                    row = {"scheme": name, "verdict": "UNFINISHED, no verdict", "world": world}
-                    yield from (_found(named, cell, world) for cell in cells)
-                    yield Found(named, "unfinished", row)
-                tick(1)
-            if named.from_file and all(cell.error and cell.status != "refuted" for cell in cells):
-                raise InvalidVerifier(f"{named.label} on {cells[0].scheme}: {cells[0].error}")
-            yield from (_found(named, cell, world) for cell in cells)
-
-
-def _found(named: NamedVerifier, cell: Cell, world: str) -> Found:
-    """A cell; its card is told where it says otherwise, and where a card can speak of the scheme."""
-    scheme = cell.scheme.partition("(")[0]
+    named, (name, cases) = about
+    cell = compatibility(named.verifier, name, count, cases)
+    scheme = name.partition("(")[0]
     declared = scheme in lossless_for(named.verifier.card)
-    row = {
-        "scheme": cell.scheme,
+    fields = {
+        "scheme": name,
         "verdict": words(cell.status, "rational", "proved for the instances checked"),
         "fails": cell.error,
-        "world": world,
+        "world": f"{CONFORMANCE}:instances={count}",
         "instances": cell.instances,
         "arithmetic": "rational",
         "engine": "enumerate",
         "card": "says otherwise" if scheme in SCHEMES and declared != (cell.status == "lossless") else None,
         "lossless": cell.status == "lossless",
     }
-    return Found(named, cell.status, row, witness=cell.witness, saved=False)
+    return checked_row(named, cell.status, fields, cell.witness)
 
 
-def _instances(world: str) -> int:
-    """The number of random instances of a case."""
+def columns_of(
+    schemes: Schemes | None, verifiers: Sequence[NamedVerifier], count: int, settings: Settings
+) -> list[NamedCases]:
+    """The schemes with their cases; None for all. Raises `TooLarge` where a verifier has too many runs on one.
+
+    A name of a scheme has the cases on which verifiers that declare it are tested.
+    """
+    listed = list(SCHEMES) if schemes is None else schemes
+    if isinstance(listed, str) or not isinstance(listed, Sequence):
+        listed = [listed]
+    columns = [_column(each) for each in listed]
+    for _, cases in columns:
+        for case in cases:
+            _assert_size(verifiers, case, count, settings)
+    return columns
+
+
+def random_instances(world: Any) -> int | None:
+    """The number of random instances of a case, as `conformance:instances=8` says it; None for another world."""
+    if not isinstance(world, str) or world.partition(":")[0] != CONFORMANCE:
+        return None
     given = parse_assignments(world.partition(":")[2], CONFORMANCE, world)
     text = given.pop("instances", "8")
     if given or not text.isdecimal() or text == "0":
@@ -83,8 +76,7 @@ def _instances(world: str) -> int:
     return int(text)
 
 
-def _cases(scheme: Any) -> tuple[str, tuple[SizedScheme, ...]]:
-    """The name of a scheme, and its cases."""
+def _column(scheme: Any) -> NamedCases:
     if isinstance(scheme, str) and scheme in SCHEMES:
         return scheme, CASES[scheme]
     made = as_scheme(scheme)

@@ -5,19 +5,21 @@ Draft trees and coins are exact: the errors are those of the rounded rows and of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.cli.answers import answers, finished
 from draftproof.experiments.grid.cost import check_runs
-from draftproof.experiments.grid.rows import largest, versions
+from draftproof.experiments.grid.rows import largest, row_id, versions
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.world_grammar import USUAL
 from draftproof.experiments.inputs.worlds import World, told_note
-from draftproof.experiments.result import Column, Interrupted, Result, Table
-from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, named_errors, remark
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import Tick, bar, named_errors, remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -60,6 +62,7 @@ def precision_result(
     schemes: Sequence[DraftScheme],
     worlds: Sequence[World],
     settings: Settings,
+    resume: str | None,
 ) -> Result:
     """The bias of every verifier on every scheme in every precision. names: as `"float32,float16"`."""
     precisions = _precisions(names)
@@ -68,28 +71,21 @@ def precision_result(
     roots = {scheme: _roots(worlds, scheme) for scheme in schemes}
     cells = [(named, scheme, each) for named in verifiers for scheme in schemes for each in precisions]
     trees = _planned(cells, roots, settings)
-    rows: list[dict[str, Any]] = []
-    by_root: list[dict[str, Any]] = []
-    with bar("draft trees", trees) as tick, suppress(KeyboardInterrupt):
-        for named, scheme, precision in cells:
-            about = {"verifier": named.label, "scheme": str(scheme), "precision": precision.name}
-            found = [about | _measured(named, scheme, precision, case, tick) for case in roots[scheme]]
-            broken = next((root["breaks"] for root in found if root["breaks"]), None)
-            worst = {} if broken else {key: largest([root[key] for root in found]) for key in _KEYS}
-            rows.append(about | worst | {"breaks": broken, **_origin(worlds, precision)})
-            by_root += found
+    sources = [world.source for world in worlds]
+
+    def name(cell: tuple[NamedVerifier, DraftScheme, Precision]) -> str:
+        return row_id("precision", sources, cell[1], cell[0].identity, precision=cell[2].name)
+
+    with bar("draft trees", trees) as tick:
+        shared = roots, sources, tick
+        found = [row for _, row in answers(cells, _measured, *shared, kind="precision", name=name, resume=resume)]
     alone = [_alone(scheme, each, roots[scheme]) for scheme in schemes for each in precisions]
     tables = [
-        Table.of(_ROWS, rows, title=str(worlds[0])),
+        Table.of(_ROWS, found, title=str(worlds[0])),
         Table.of(_ALONE, alone, title="rounded rows alone", name="precisions"),
-        Table.of(_ROOTS, by_root, name="roots", shown=False),
+        Table.of(_ROOTS, [row | root for row in found for root in row["roots"]], name="roots", shown=False),
     ]
-    if not rows:
-        raise KeyboardInterrupt
-    if len(rows) < len(cells):
-        title = f"UNFINISHED: bias in low precision, {len(rows)} of {len(cells)} rows"
-        raise Interrupted(Result(title, tables, _NOTES, INTERRUPTED))
-    return Result("bias in low precision", tables, _NOTES)
+    return finished(Result("bias in low precision", tables, _NOTES), len(found), len(cells))
 
 
 _KEYS = ("total_variation", "max_deviation")
@@ -138,8 +134,29 @@ def _planned(
 
 
 def _measured(
-    named: NamedVerifier, scheme: DraftScheme, precision: Precision, case: Case, tick: Tick
-) -> dict[str, Any]:
+    about: tuple[NamedVerifier, DraftScheme, Precision],
+    roots: Mapping[DraftScheme, Sequence[Case]],
+    sources: Sequence[Any],
+    tick: Tick,
+) -> Row:
+    """The row of a verifier: the largest bias of the roots, or where it breaks first."""
+    named, scheme, precision = about
+    found = [_at_root(named, scheme, precision, case, tick) for case in roots[scheme]]
+    breaks = next((root["breaks"] for root in found if root["breaks"]), None)
+    worst = {} if breaks else {key: largest([root[key] for root in found]) for key in _KEYS}
+    row = {"kind": "precision", "verifier": named.label, "scheme": str(scheme), "precision": precision.name}
+    numbers = (*_KEYS, "weight", "probability")
+    listed = [_plain(root, numbers) for root in found]
+    return row | _plain(worst, _KEYS) | {"breaks": breaks, "roots": listed, **_origin(sources, precision)}
+
+
+def _plain(fields: Mapping[str, Any], numbers: Sequence[str]) -> dict[str, Any]:
+    """The fields with numbers as a store keeps them."""
+    exact = [number_fields(name, fields[name]) for name in numbers if name in fields]
+    return {**fields, **{name: value for each in exact for name, value in each.items()}}
+
+
+def _at_root(named: NamedVerifier, scheme: DraftScheme, precision: Precision, case: Case, tick: Tick) -> dict[str, Any]:
     """What one root gives: the bias, or where the verifier breaks."""
     target, draft = case.instance.target, case.instance.draft
     found: dict[str, Any] = {"root": case.name, "weight": case.weight, "breaks": None}
@@ -161,11 +178,11 @@ def _drafted(tree: dict[str, list[int]]) -> Iterator[str]:
     return (f"after ({context}) {tokens}" for context, tokens in tree.items())
 
 
-def _origin(worlds: Sequence[World], precision: Precision) -> dict[str, Any]:
+def _origin(sources: Sequence[Any], precision: Precision) -> dict[str, Any]:
     from importlib.metadata import version
 
     torch = {"torch": version("torch")} if precision.of_torch else {}
-    return {"source": [world.source for world in worlds], "versions": {**versions(), **torch}}
+    return {"source": list(sources), "versions": {**versions(), **torch}}
 
 
 def _alone(scheme: DraftScheme, precision: Precision, roots: Sequence[Case]) -> dict[str, Any]:

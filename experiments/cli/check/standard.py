@@ -1,10 +1,13 @@
 """`draftproof check` without an instance and a scheme: the standard check."""
 
 import time
+from fractions import Fraction
 
-from draftproof.experiments.cli.check.views import STANDARD, Found, words
+from draftproof.experiments.cli.check.views import STANDARD, checked_row, words
 from draftproof.experiments.cli.check.work import failing, find_witness
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
@@ -14,11 +17,13 @@ from draftproof.simulator.verdicts.lossless import Check, Judge, choose_engine
 from draftproof.simulator.verdicts.standard import Standard, judge_of, schemes_of, standard_check, standard_jobs
 
 
-def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: Settings, seconds: float) -> Found:
-    """What one verifier shows on the standard set; unfinished after Ctrl-C. scheme: the only one checked, if given.
+def on_standard_set(about: tuple[NamedVerifier, DraftScheme | None], settings: Settings, seconds: float) -> Row:
+    """The row of one verifier on the standard set; it has no block efficiency, as shapes differ in it.
 
-    Raises `TooLarge` if the time ends before all instances that a verdict needs are checked.
+    about: with the only scheme that is checked, if there is one. Raises `TooLarge` if the time ends before all
+    instances that a verdict needs are checked.
     """
+    named, scheme = about
     only = named.label if scheme is None else f"{named.label} on {scheme}"
     remark(f"standard check of {only}: up to {seconds:g} s, or until it is refuted")
     passed, planned = 0.0, isinstance(named.verifier, Planned)
@@ -37,9 +42,8 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
             judge = _judge(named, settings)
             result = standard_check(named.verifier, judge, late, count, facts=not planned, scheme=scheme, jobs=jobs)
         except KeyboardInterrupt:
-            done = f"UNFINISHED, no verdict: {passed:,.0f} of {len(jobs):,} instances, no violation on these"
-            row = {"scheme": None if scheme is None else str(scheme), "world": STANDARD, "verdict": done}
-            return Found(named, "unfinished", row | {"instances": int(passed), "arithmetic": settings.arithmetic})
+            remark(f"{only}: no verdict, {passed:,.0f} of {len(jobs):,} instances, no violation on these")
+            raise
         except Fails as failure:
             return failing(named, settings, failure)
     if result.failed is None and not result.lossless:
@@ -47,24 +51,24 @@ def on_standard_set(named: NamedVerifier, scheme: DraftScheme | None, settings: 
             f"{named.label}: no verdict; {result.instances:,} instances passed in {seconds:g} s, {result.left:,} more "
             "are needed for one; give it more seconds, or name a world and a scheme"
         )
-    return found_of(named, settings.arithmetic, result)
+    return _row(named, settings.arithmetic, result)
 
 
-def found_of(named: NamedVerifier, arithmetic: str, result: Standard) -> Found:
-    """What a standard check shows, with the smallest witness; it has no block efficiency, as shapes differ in it."""
+def _row(named: NamedVerifier, arithmetic: str, result: Standard) -> Row:
+    """The row, with the smallest witness."""
     failed = None if result.failed is None else result.failed[1]
     status = "refuted" if failed is not None else "assumed" if result.assumed else "lossless"
-    row = {
+    fields = {
         "scheme": None if failed is None else str(failed.scheme),
         "verdict": words(status, arithmetic),
         "world": STANDARD,
-        "covered": result.words if failed is None else None,
+        "covered_by": result.words if failed is None else None,
         "not_covered": "; ".join(result.missing) if failed is None else None,
         "instances": result.instances,
         "arithmetic": arithmetic,
         "engine": "standard" if failed is None else failed.engine,
-        "max_deviation": 0 if failed is None else failed.max_deviation,
-        "total_variation": 0 if failed is None else failed.total_variation,
+        **number_fields("max_deviation", Fraction(0) if failed is None else failed.max_deviation),
+        **number_fields("total_variation", Fraction(0) if failed is None else failed.total_variation),
         "lossless": result.lossless,
         "assumed": result.assumed,
         "source": [{"standard": True}],
@@ -72,12 +76,12 @@ def found_of(named: NamedVerifier, arithmetic: str, result: Standard) -> Found:
     if result.failed is not None:
         instance, verdict = result.failed
         case = Case("an instance", instance.target, instance.draft)
-        return Found(named, status, row, witness=find_witness(named, verdict.scheme, case, verdict))
+        return checked_row(named, status, fields, find_witness(named, verdict.scheme, case, verdict))
     covered = [
         {"vocab_size": size, "scheme": str(scheme), "instances": count}
         for (size, scheme), count in result.covered.items()
     ]
-    return Found(named, status, row, covered=covered)
+    return checked_row(named, status, fields, covered=covered)
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.grid.rows import mixture, versions
+from draftproof.experiments.cli.answers import answers, finished
+from draftproof.experiments.grid.rows import mixture, row_id, versions
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rules, written
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.inputs.worlds import World
-from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
-from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, counted, remark
+from draftproof.experiments.result import Column, Result, Table, hidden
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import bar, counted, remark
 from draftproof.lp_analysis import Optimum, optimum
 from draftproof.lp_analysis.problem import is_one_path
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.strings.check import StringCheck, StringRule
+from draftproof.simulator.strings.check import StringRule
 from draftproof.simulator.strings.drafting import Spellings, TextRoot
 
 _ROWS = (
@@ -43,7 +45,9 @@ _WITNESS = (
 _SPELLINGS = (Column("scheme"), Column("lower", "exact"), Column("upper", "exact"))
 
 
-def strings_result(verifiers: Any, schemes: Sequence[DraftScheme], worlds: Sequence[World]) -> Result:
+def strings_result(
+    verifiers: Any, schemes: Sequence[DraftScheme], worlds: Sequence[World], resume: str | None
+) -> Result:
     """The rows of rules, means over the histories of all worlds; lossless is what holds after each of them.
 
     verifiers: rules, and verifiers of the registry, which verify the path of the text. schemes: of one path; of the
@@ -56,96 +60,92 @@ def strings_result(verifiers: Any, schemes: Sequence[DraftScheme], worlds: Seque
     for scheme in schemes:
         if not is_one_path(scheme):
             raise InvalidInput(f"a rule of two tokenizers proposes one path, not {scheme}; give K=1")
-    rows: list[dict[str, Any]] = []
-    witnesses: list[dict[str, Any]] = []
-    spellings: list[dict[str, Any]] = []
-    title, finished = f"{counted(len(rules), 'rule')} of two tokenizers", False
-    with suppress(KeyboardInterrupt):
-        for scheme in schemes:
-            best = _on_scheme(rules, scheme, pairs, rows, witnesses)
-            spellings += [] if best is None else [{"scheme": str(scheme), "lower": best[0], "upper": best[1]}]
-        finished = True
+    cells = [(name, scheme) for scheme in schemes for name in rules]
+    sources = [world.source for world in worlds]
+    remark(f"{counted(len(cells), 'row')}, {counted(sum(len(each.roots(1)) for each in pairs), 'root')} each")
+
+    def name_of(cell: tuple[str, DraftScheme]) -> str:
+        return row_id("string rule", sources, cell[1], cell[0])
+
+    done = answers(cells, _rule_row, rules, pairs, kind="string rule", name=name_of, resume=resume)
+    found = [row for _, row in done]
+    best = {}
+    for scheme in schemes if len(found) == len(cells) else ():
+        if bounds := _best(scheme, pairs):
+            best[str(scheme)] = bounds
+    rows = [{**row, "share": _share(row, best.get(row["scheme"]))} for row in found]
+    spellings = [{"scheme": scheme, "lower": lower, "upper": upper} for scheme, (lower, upper) in best.items()]
     notes = ["best on path: of any lossless verifier of the target tokens that the rule proposes."]
     notes += [
-        f"of all spellings: share of {float(each['upper']):.6f}, the optimum of lossless verifiers of the drafted "
-        "text, however they spell what they accept of it."
-        for each in spellings
+        f"of all spellings: share of {float(upper):.6f}, the optimum of lossless verifiers of the drafted text, "
+        "however they spell what they accept of it."
+        for _, upper in best.values()
     ]
-    kept = {row["verifier"] for row in rows if not row["lossless"] and not row["text_variation"]}
-    notes += [f"{name}: the law of the first letters is kept" for name in kept]
+    same_text = {row["verifier"] for row in rows if not row["lossless"] and not row["text_variation_float"]}
+    notes += [f"{name}: the law of the first letters is kept" for name in same_text]
     notes += pairs[0].pair.remarks if len(pairs) == 1 else []
     tables = [Table.of(_ROWS, rows)]
-    if witnesses:
+    if witnesses := [row["witness"] for row in rows if row["witness"]]:
         tables.append(Table.of(_WITNESS, witnesses, title="witnesses", name="witness"))
     if spellings:
         tables.append(Table.of(_SPELLINGS, spellings, name="spellings", shown=False))
-    if not finished:
-        title = f"UNFINISHED, no verdict on other rules and schemes: {title}"
-        raise Interrupted(Result(title, tables, notes, INTERRUPTED))
-    return Result(title, tables, notes, 0 if all(row["lossless"] for row in rows) else 1)
+    code = 0 if all(row["lossless"] for row in rows) else 1
+    result = Result(f"{counted(len(rules), 'rule')} of two tokenizers", tables, notes, code)
+    return finished(result, len(found), len(cells))
 
 
-def _on_scheme(
-    rules: dict[str, StringRule | NamedVerifier],
-    scheme: DraftScheme,
-    worlds: Sequence[StringsWorld],
-    rows: list[dict[str, Any]],
-    witnesses: list[dict[str, Any]],
-) -> tuple[Fraction, Fraction] | None:
-    """Add the rows of the rules, and the witnesses of those that are refuted; the optimum over all spellings."""
-    weighted = [(world, *each) for world in worlds for each in world.roots(scheme.depth)]
-    roots = [root for _, root, _ in weighted]
-    weights = [weight / len(worlds) for *_, weight in weighted]
-    remark(f"{counted(len(rules), 'rule')}, {counted(len(roots), 'root')}")
-    about = {
+def _share(row: Row, best: tuple[Fraction, Fraction] | None) -> float | None:
+    """The part of the optimum over all spellings that a rule attains; None for one that does not see the text."""
+    if best is None or not (row["sees_text"] and row["lossless"]):
+        return None
+    return float(row["block_efficiency_float"] / float(best[1]))
+
+
+def _weighted(scheme: DraftScheme, worlds: Sequence[StringsWorld]) -> tuple[list[TextRoot], list[Fraction]]:
+    weighted = [each for world in worlds for each in world.roots(scheme.depth)]
+    return [root for root, _ in weighted], [weight / len(worlds) for _, weight in weighted]
+
+
+def _rule_row(
+    about: tuple[str, DraftScheme], rules: Mapping[str, StringRule | NamedVerifier], worlds: Sequence[StringsWorld]
+) -> Row:
+    """The row of a rule: means over the roots, lossless at all of them; the witness of a refutation."""
+    name, scheme = about
+    rule, (roots, weights) = rules[name], _weighted(scheme, worlds)
+    found = [checked(rule, root) for root in roots]
+    keys = ("characters", "best", "token_variation", "text_variation")
+    means = {key: mixture(weights, [getattr(one, key) for one in found]) for key in keys}
+    means["block_efficiency"] = mixture(weights, [one.tokens for one in found])
+    lossless = all(one.lossless for one in found)
+    row = {
+        "kind": "string rule",
+        "verifier": name,
         "scheme": str(scheme),
         "world": str(worlds[0]) + (f" and {len(worlds) - 1:,} more" if len(worlds) > 1 else ""),
         "instances": len(roots),
-        "source": [world.source for world in worlds],
-        "versions": versions(),
-    }
-    before = len(rows)
-    with bar("strings", (len(rules) + 1) * len(roots)) as tick:
-        for name, rule in rules.items():
-            found = []
-            for root in roots:
-                found.append(checked(rule, root))
-                tick(1)
-            rows.append({**about, **_row(name, rule, found, weights)})
-            if not rows[-1]["lossless"]:
-                wrong = next(place for place, one in enumerate(found) if not one.lossless)
-                of_pair = [(world, root) for world, root, _ in weighted if world is weighted[wrong][0]]
-                witnesses.append({"verifier": name, "world": str(of_pair[0][0]), **_shrunk(rule, of_pair)})
-        best = _best(roots, weights, tick)
-    for row in rows[before:]:
-        if best is not None and row["sees_text"] and row["lossless"]:
-            row["share"] = float(row["block_efficiency"]) / float(best[1])
-    return best
-
-
-def _row(
-    name: str, rule: StringRule | NamedVerifier, found: Sequence[StringCheck], weights: list[Fraction]
-) -> dict[str, Any]:
-    """The row of a rule: means over the roots; lossless at all of them."""
-    keys = ("characters", "best", "token_variation", "text_variation")
-    lossless = all(one.lossless for one in found)
-    return {
-        "verifier": name,
         "verdict": "LOSSLESS" if lossless else "REFUTED",
         "lossless": lossless,
         "control": isinstance(rule, StringRule) and rule.control,
         "sees_text": not isinstance(rule, StringRule) or rule.whole_text,
-        "block_efficiency": mixture(weights, [one.tokens for one in found]),
-        **{key: mixture(weights, [getattr(one, key) for one in found]) for key in keys},
+        "witness": None,
+        "source": [world.source for world in worlds],
+        "versions": versions(),
     }
+    for key, value in means.items():
+        row |= number_fields(key, value)
+    if not lossless:
+        wrong = next(root for root, one in zip(roots, found, strict=True) if not one.lossless)
+        [world] = [each for each in worlds if each.pair is wrong.pair]
+        of_pair = [root for root in roots if root.pair is wrong.pair]
+        row["witness"] = {"verifier": name, "world": str(world), **_shrunk(rule, of_pair)}
+    return row
 
 
-def _shrunk(rule: StringRule | NamedVerifier, of_pair: Sequence[tuple[StringsWorld, TextRoot]]) -> dict[str, Any]:
+def _shrunk(rule: StringRule | NamedVerifier, roots: Sequence[TextRoot]) -> dict[str, Any]:
     """The first refutation with the fewest drafted tokens, then the fewest that are verified."""
-    first = of_pair[0][1]
-    for drafted in range(1, first.drafted + 1):
-        for depth in range(1, first.depth + 1):
-            for _, root in of_pair:
+    for drafted in range(1, roots[0].drafted + 1):
+        for depth in range(1, roots[0].depth + 1):
+            for root in roots:
                 small = TextRoot(root.pair, root.history, drafted, depth)
                 found = checked(rule, small)
                 if not found.lossless:
@@ -153,16 +153,18 @@ def _shrunk(rule: StringRule | NamedVerifier, of_pair: Sequence[tuple[StringsWor
     raise AssertionError("the largest is refuted")
 
 
-def _best(roots: Sequence[TextRoot], weights: list[Fraction], tick: Tick) -> tuple[Fraction, Fraction] | None:
+def _best(scheme: DraftScheme, worlds: Sequence[StringsWorld]) -> tuple[Fraction, Fraction] | None:
     """The optimum over all spellings, a mean over the histories; None where it is too large."""
-    found = []
-    for root in roots:
-        try:
-            found.append(spelled_optimum(root))
-        except TooLarge as error:
-            remark(f"without the optimum over all spellings: {error}")
-            return None
-        tick(1)
+    roots, weights = _weighted(scheme, worlds)
+    with bar("optima", len(roots)) as tick:
+        found = []
+        for root in roots:
+            try:
+                found.append(spelled_optimum(root))
+            except TooLarge as error:
+                remark(f"without the optimum over all spellings: {error}")
+                return None
+            tick(1)
     lower, upper = (mixture(weights, [getattr(one, side) for one in found]) for side in ("lower", "upper"))
     return Fraction(lower), Fraction(upper)
 

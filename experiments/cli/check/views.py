@@ -1,24 +1,27 @@
-"""The result of `check`: a row for each verifier and scheme, and the witness of a refutation."""
+"""The rows of `check`, one for each verifier and scheme with the witness of its refutation, and their result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from draftproof.experiments.cli.answers import finished
 from draftproof.experiments.cli.witnesses import (
     WITNESS,
     WITNESSED,
     check_again,
     instance_rows,
     instance_table,
+    scheme_flag,
+    witness_fields,
     witness_path,
-    witness_row,
 )
 from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.verifiers import NamedVerifier
-from draftproof.experiments.result import Column, Interrupted, Result, Table, hidden
-from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, counted, remark
+from draftproof.experiments.result import Column, Result, Table, hidden
+from draftproof.experiments.shared.progress import NOT_PROVED
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
@@ -34,7 +37,7 @@ _ROWS = (
     Column("verdict", "verdict"),
     Column("fails"),
     Column("world"),
-    Column("covered", title="checked on"),
+    Column("covered_by", title="checked on"),
     Column("not_covered"),
     Column("instances", "count"),
     Column("arithmetic"),
@@ -52,35 +55,7 @@ _BESIDE = (
     ("covered", "", (Column("vocab_size", "count", "V"), Column("scheme"), Column("instances", "count"))),
 )
 #: The exit code of a verdict; the first of several is that of all.
-CODES = {"unfinished": INTERRUPTED, "refuted": 1, "undefined": NOT_PROVED, "assumed": NOT_PROVED, "lossless": 0}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the check of one verifier found.
-
-    status: a key of `CODES`. row: its fields. roots: of a world that has several. covered: shapes of the standard
-    check. witness: where the balance fails; failed: the instance on which the verifier fails. file: the instance file
-    that is the witness; saved: whether a witness without one is written to a file.
-    """
-
-    named: NamedVerifier
-    status: str
-    row: Mapping[str, Any]
-    roots: Sequence[Mapping[str, Any]] = ()
-    covered: Sequence[Mapping[str, Any]] = ()
-    witness: Witness | None = None
-    failed: Instance | None = None
-    file: str | None = None
-    saved: bool = True
-
-    @property
-    def place(self) -> str:
-        """Where it was checked, in the title."""
-        scheme = self.row.get("scheme")
-        return ", standard check" if self.row.get("world") == STANDARD or scheme is None else f" on {scheme}"
-
-
+CODES = {"refuted": 1, "undefined": NOT_PROVED, "assumed": NOT_PROVED, "lossless": 0}
 #: The world of the standard check.
 STANDARD = "the standard check"
 #: The text of the world of the conformance instances.
@@ -96,64 +71,76 @@ def words(status: str, arithmetic: str, proved: str = "") -> str:
     return f"LOSSLESS ({proved})" if proved else "LOSSLESS"
 
 
-def result_of(checks: Iterator[Found], witness_file: str | None) -> Result:
-    """The result of one check or of several; raises `Interrupted` with it where one is unfinished."""
-    found: list[Found] = []
-    try:
-        for each in checks:
-            found.append(each)
-            if each.status == "unfinished":
-                break
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        remark(f"interrupted after {counted(len(found), 'check')}")
-        raise Interrupted(_result(found, witness_file)) from None
-    result = _result(found, witness_file)
-    if found[-1].status == "unfinished":
-        raise Interrupted(result)
-    return result
+def checked_row(
+    named: NamedVerifier,
+    status: str,
+    fields: Mapping[str, Any],
+    witness: Witness | None = None,
+    failed: Instance | None = None,
+    file: str | None = None,
+    **beside: Sequence[Mapping[str, Any]],
+) -> Row:
+    """The row of a check, as a store keeps it.
+
+    status: a key of `CODES`. witness: where the balance fails; failed: the instance on which the verifier fails. file:
+    the instance file that is the witness. beside: `roots` of a world that has several, or the shapes `covered`.
+    """
+    instance = failed if witness is None else witness.instance
+    violated = None
+    if instance is not None:
+        about = {"verifier": named.label, "vocab_size": instance.vocab_size, "scheme": str(instance.scheme)}
+        violated = about if witness is None else witness_fields(witness)
+    return {
+        "kind": "check",
+        "verifier": named.label,
+        "status": status,
+        **fields,
+        **{name: list(rows) for name, rows in beside.items()},
+        "witness": violated,
+        "instance": None if instance is None else instance.as_dict(),
+        "flag": None if instance is None else scheme_flag(instance.scheme),
+        "file": file,
+        "versions": versions(),
+    }
 
 
-def _result(found: Sequence[Found], witness_file: str | None) -> Result:
-    alone = len(found) == 1
-    rows = [{"verifier": each.named.label, **each.row, "versions": versions()} for each in found]
-    tables = [Table.of(_ROWS, rows)]
+def result_of(
+    rows: Sequence[tuple[NamedVerifier, Row]], wanted: int, witness: str | None, saved: bool = True
+) -> Result:
+    """The result of one check or of several; raises `Interrupted` with it where fewer are done than wanted.
+
+    witness: the file of the witness. saved: whether witnesses are written to files.
+    """
+    alone = len(rows) == 1
+    tables = [Table.of(_ROWS, [row for _, row in rows])]
     for name, title, columns in _BESIDE:
-        listed = [
-            {"verifier": each.named.label, "scheme": each.row.get("scheme"), **line}
-            for each in found
-            for line in getattr(each, name)
-        ]
+        listed = [{**row, **line} for _, row in rows for line in row.get(name, ())]
         if listed:
             about = [] if alone else [column for column in _ROWS[:2] if column not in columns]
             shown = alone and bool(title)
             tables.append(Table.of([*about, *columns], listed, title=title, name=name, shown=shown))
     files: dict[str, str | bytes] = {}
     witnesses, instances = [], []
-    for each in found:
-        instance = each.failed if each.witness is None else each.witness.instance
-        if instance is None:
+    for named, row in rows:
+        if row["instance"] is None:
             continue
-        label = each.named.label if each.witness is None else each.witness.verifier
-        file = each.file or witness_file or str(witness_path(label, instance)) if each.saved else None
-        again = file and check_again(each.named, instance, file)
-        if file and not each.file:
+        violated, instance = row["witness"], Instance.from_dict(row["instance"])
+        file = row["file"] or witness or str(witness_path(violated["verifier"], instance)) if saved else None
+        again = file and check_again(named, row["flag"], file)
+        if file and not row["file"]:
             files[file] = instance.dumps()
-        if each.witness is None:
-            size, scheme = instance.vocab_size, str(instance.scheme)
-            witnesses.append({"verifier": label, "vocab_size": size, "scheme": scheme, "file": file, "again": again})
-        else:
-            witnesses.append(witness_row(each.witness, file, again))
-        marked = None if each.witness is None else each.witness.violation.context
-        instances += [{"verifier": label, **line} for line in instance_rows(instance, marked)]
+        witnesses.append({**violated, "file": file, "again": again})
+        lines = instance_rows(instance, violated.get("context"))
+        instances += [{**line, "verifier": violated["verifier"], "scheme": violated["scheme"]} for line in lines]
     if witnesses:
-        title = "fails on" if alone and found[0].witness is None else WITNESSED
+        title = WITNESSED if any("context" in each for each in witnesses) else "fails on"
         tables.append(Table.of(WITNESS, witnesses, title=title, name="witness", shown=alone))
         tables.append(instance_table(instances, shown=alone))
-    code = next(code for status, code in CODES.items() if any(each.status == status for each in found))
-    title = f"{found[0].named.label}{found[0].place}" if alone else f"{len(found)} checks"
-    return _crossed(Result(title, tables, (), code, files))
+    [(named, row), *_] = rows
+    code = next(code for status, code in CODES.items() if any(row["status"] == status for _, row in rows))
+    on = ", standard check" if row.get("world") == STANDARD or row["scheme"] is None else f" on {row['scheme']}"
+    title = f"{named.label}{on}" if alone else f"{len(rows)} checks"
+    return finished(_crossed(Result(title, tables, (), code, files)), len(rows), wanted)
 
 
 def _crossed(result: Result) -> Result:

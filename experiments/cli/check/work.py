@@ -6,13 +6,23 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.cli.check.views import Found, words
+from draftproof.experiments.cli.check.views import checked_row, words
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
 from draftproof.experiments.grid.rows import accepted_length, law_fields
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, RowsWorld, World, samplings_of
+from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import bar, named_errors, quiet, remark
-from draftproof.simulator.errors import DraftproofError, Fails, NoFunction, TooLarge, cut
+from draftproof.simulator.errors import (
+    DraftproofError,
+    Fails,
+    InvalidVerifier,
+    NoFunction,
+    TooLarge,
+    UnsupportedTree,
+    cut,
+)
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.numbers import arithmetic_named
@@ -94,13 +104,30 @@ class Run:
         if self.stream.stop_at_failure or len(self.checks) < 2:
             return []
         return [
-            {"root": cut(repr(name)), "weight": weight, **accepted_length(each.metrics.depth_distribution)}
+            {"root": cut(repr(name)), **number_fields("weight", weight)}
+            | accepted_length(each.metrics.depth_distribution)
             for name, weight, each in self.checks
         ]
 
 
-def on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Found:
-    """What one verifier shows on one scheme and all worlds; unfinished after Ctrl-C."""
+def on_worlds(
+    about: tuple[NamedVerifier, DraftScheme], worlds: Sequence[World], settings: Settings, alone: bool
+) -> Row:
+    """The row of one verifier on one scheme and all worlds.
+
+    alone: False beside others, which a verifier that is not defined on the scheme does not end.
+    """
+    named, scheme = about
+    try:
+        return _on_worlds(named, scheme, worlds, settings)
+    except (UnsupportedTree, InvalidVerifier) as error:
+        if alone:
+            raise
+        fields = {"scheme": str(scheme), "verdict": words("undefined", settings.arithmetic), "fails": str(error)}
+        return checked_row(named, "undefined", fields)
+
+
+def _on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Row:
     if not isinstance(named.verifier, Planned):
         choose_engine(named.verifier, scheme, settings.engine)
     run, first = Run(named, scheme, settings, stream_of(worlds, scheme.depth, settings)), worlds[0]
@@ -109,15 +136,17 @@ def on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World]
             _announce(run)
         _carry_out(run)
     except KeyboardInterrupt:
-        found = "no violation on these" if run.failed is None else "it is refuted on one of them"
-        done = f"UNFINISHED, no verdict: {len(run.checks):,} of {run.stream.planned:,} instances, {found}"
-        return Found(named, "unfinished", run.row(worlds) | {"verdict": done}, run.roots())
+        judged = "no violation on these" if run.failed is None else "it is refuted on one of them"
+        remark(
+            f"{named.label} on {scheme}: no verdict, {len(run.checks):,} of {run.stream.planned:,} instances, {judged}"
+        )
+        raise
     except Fails as failure:
         return failing(named, settings, failure, first)
     assumed = run.checks[-1][-1].assumed
     status = "refuted" if run.failed else "assumed" if assumed else "lossless"
     said = words(status, settings.arithmetic, "proved for the instances checked")
-    row = run.row(worlds) | {"verdict": said, "lossless": run.failed is None, "assumed": assumed}
+    fields = run.row(worlds) | {"verdict": said, "lossless": run.failed is None, "assumed": assumed}
     witness, file = None, None
     if run.failed is not None:
         whole = isinstance(first, FileWorld)
@@ -129,11 +158,14 @@ def on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World]
                 "no witness was written: the instance has too many rows, and no smaller one is known; try smaller "
                 "shapes"
             )
-    return Found(named, status, row, run.roots(), witness=witness, file=file)
+    return checked_row(named, status, fields, witness, file=file, roots=run.roots())
 
 
-def failing(named: NamedVerifier, settings: Settings, failure: Fails, world: World | None = None) -> Found:
-    """A verifier that fails on an instance, the smallest one found; raises the failure where it is not known."""
+def failing(named: NamedVerifier, settings: Settings, failure: Fails, world: World | None = None) -> Row:
+    """The row of a verifier that fails on an instance, the smallest one found.
+
+    Raises the failure where the instance is not known.
+    """
     if failure.instance is None:
         raise failure
     file = world.path if isinstance(world, FileWorld) else None
@@ -143,14 +175,14 @@ def failing(named: NamedVerifier, settings: Settings, failure: Fails, world: Wor
         remark("refuted; shrinking the instance (Ctrl-C keeps it as it is)")
         with suppress(KeyboardInterrupt), quiet():
             failure = shrink_failure(named.verifier, failure)
-    row = {
+    fields = {
         "scheme": str(failure.instance.scheme),
         "verdict": "REFUTED, it fails",
         "fails": failure.what,
         "arithmetic": settings.arithmetic,
         "lossless": False,
     }
-    return Found(named, "refuted", row, failed=failure.instance, file=file)
+    return checked_row(named, "refuted", fields, failed=failure.instance, file=file)
 
 
 def _fills_no_tables(world: RowsWorld, depth: int, settings: Settings) -> bool:

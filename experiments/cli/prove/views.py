@@ -111,7 +111,7 @@ def report_result(report: Report, larger: LargerVocabulary | None, witness_file:
         found = proof.refutation
         witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
         file = witness_file or str(witness_path(witness.verifier, witness.instance))
-        again = check_again(report.request.named, witness.instance, file)
+        again = check_again(report.request.named, scheme_flag(witness.instance.scheme), file)
         tables = [_theorem_table(row, words, shape), *witness_tables(witness, file, again)]
         return Result(title, tables, (), CODES[report.verdict], {file: witness.instance.dumps()})
     notes = [f"undecided where {', '.join(conditions(shape, region))}" for region in proof.open_cells[:SHOWN]]
