@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop import caches, reading
+from draftproof.experiments.models.loop.caches import ModelCache, within
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
+from tests.experiments.models.test_families import TOLERANCE, WINDOW, watched, windowed
 
 #: Far above the rounding of float64 passes, which is below 1e-10.
 NOTICED = 1e-5
@@ -87,11 +88,37 @@ def reading_only_the_last_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def one_token_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, None if window is None else window + 1))
+
+
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "within", lambda sees, window: sees)
+
+
+def a_window_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last slots of the cache, whoever's they are, where the last of the own text are meant."""
+
+    def cut(sees: torch.Tensor, window: int | None) -> torch.Tensor:
+        if window is None:
+            return sees
+        width, slots = sees.shape[-2:]
+        own = torch.arange(slots - width, slots)[:, None]
+        return sees & (torch.arange(slots) > own - window)
+
+    monkeypatch.setattr(caches, "within", cut)
+
+
+def a_window_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, WINDOW))
+
+
 BUGS = [
     keeping_the_first_slots, keeping_what_the_neighbour_keeps, seeing_siblings,
     seeing_what_the_neighbour_sees, seeing_empty_slots, counting_slots_as_positions, forgetting_what_waited,
     rows_of_the_neighbour, rows_by_place, reading_only_the_last_that_waits,
 ]  # fmt: skip
+WINDOW_BUGS = [one_token_more, no_window, a_window_of_slots, a_window_everywhere]
 
 
 @pytest.mark.one_in(6)
@@ -106,3 +133,11 @@ def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: p
     except (IndexError, RuntimeError):  # a mask or a cache of another size
         found = True
     assert found
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("bug", WINDOW_BUGS, ids=lambda bug: bug.__name__)
+def test_a_wrong_window_is_noticed(random_pair: Callable[..., Any], bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = watched(windowed(random_pair, "Qwen2, second"))
+    bug(monkeypatch)
+    assert seen.run(6).rows_off() > 10 * TOLERANCE

@@ -11,7 +11,6 @@ from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import (
-    SCHEMES,
     DySpec,
     Eagle2,
     OptTree,
@@ -22,48 +21,14 @@ from draftproof.simulator.drafts import (
 )
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
-from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
+from tests.experiments.models.drawn import PROMPTS, Twins
 
 SIZE = 3
-#: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
-TOLERANCE = 1e-10
 
 
 @pytest.fixture(scope="module")
 def pair(random_pair: Callable[..., Any]) -> Any:
     return random_pair(vocab=SIZE, dtype=torch.float64, noise=0.05)
-
-
-def test_every_scheme_has_a_case() -> None:
-    assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("verifier", "shape", "dtype"),
-    [("specinfer", (4, 0, 2), "float64"), ("traversal", (3, 1, 3), "float32"), ("block", (1, 0, 4), "float32")],
-    ids=str,
-)
-@torch.inference_mode()
-def test_cache_after_200_blocks_is_one_rebuilt_from_scratch(
-    random_pair: Callable[..., Any], verifier: str, shape: tuple[int, int, int], dtype: str
-) -> None:
-    """In float32, too: a kept token's keys come from the pass that read it, so that roundings do not add up."""
-    pair = random_pair(dtype=getattr(torch, dtype), noise=0.03)
-    seen = Watched(pair, Delayed(*shape), verifier, [[1, 2]], Sampling()).run(200)
-    assert {block.depth for block in seen.blocks} == set(range(sum(shape[1:]) + 1))  # from all rejected to all accepted
-    (text,), state = seen.texts, seen.state
-    assert state.target.slots == len(text) - 1
-    assert state.draft.slots == len(text) - len(state.waiting[0])
-    assert seen.caches_off() <= {"float32": 1e-4, "float64": TOLERANCE}[dtype]
-
-
-def test_a_batch_of_one_is_the_loop_itself(random_pair: Callable[..., Any]) -> None:
-    loop, way, alone = Loop(random_pair(), Sampling()), (make("block"), Delayed(2, 1, 1)), coin_for("numpy", 3)
-    start = loop.start([1, 2, 3])
-    assert many_blocks(loop, *way, [1, 2, 3], 30, coin_for("numpy", 3), batch=1) == [
-        loop.step(start, *way, alone)[0][0] for _ in range(30)
-    ]
 
 
 def passes(pair: Any, scheme: Any, verifier: str, blocks: int = 12) -> list[int]:
@@ -91,17 +56,6 @@ def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None
     loop, way, greedy = Loop(pair, Sampling(0)), (make("nss"), DySpec(4)), coin_for("numpy", 0)
     together = loop.step(State.joined([loop.start(prompt) for prompt in PROMPTS]), *way, greedy)[0]
     assert together == [loop.step(loop.start(prompt), *way, greedy)[0][0] for prompt in PROMPTS]
-
-
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("name", CASES)
-def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
-    scheme, verifier = CASES[name]
-    made = []
-    for vectors in ("numpy", "torch"):
-        loop, way = Loop(pair, Sampling(), vectors), (make(verifier), scheme)
-        made.append(loop.step(State.joined([loop.start(prompt) for prompt in PROMPTS]), *way, coin_for("numpy", 3))[0])
-    assert made[0] == made[1]
 
 
 class Deep:

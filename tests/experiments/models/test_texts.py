@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.generation import Piece, ending, pieces, text_after
+from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.simulator import Delayed, InvalidInput
@@ -52,20 +52,6 @@ def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) 
     expected = alone(loop, way)
     assert texts(loop, way, PROMPTS, coins_for("numpy", SEEDS)) == expected
     assert texts(loop, way, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
-
-
-def test_copies_of_a_text_differ_by_their_seeds_alone(pair: Any) -> None:
-    loop, way = Loop(pair, Sampling()), (make("traversal"), Delayed(2, 1, 2))
-    first, second, third = texts(loop, way, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
-    assert first == third != second
-    assert first == text_after(loop, *way, [1, 2], coin_for("numpy", 5), 16)
-
-
-def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any) -> None:
-    loop, way = Loop(pair, Sampling(0)), (make("traversal"), Delayed(3, 0, 2))
-    for prompt, length, text in zip(PROMPTS, LENGTHS, texts(loop, way, PROMPTS, coin_for("numpy", 0)), strict=True):
-        expected = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=length)
-        assert text == tuple(expected[0, len(prompt) :].tolist())
 
 
 def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
