@@ -36,13 +36,6 @@ def pair(random_pair: Callable[..., Pair], corpus: Corpus) -> Pair:
     return replace(random_pair(vocab=LETTERS + 1), tokenizer=TextTokenizer(base))
 
 
-def test_a_text_begins_as_the_tokenizer_says(pair: Pair, corpus: Corpus) -> None:
-    assert pair.begins == (BEGIN,)
-    assert BEGIN not in pair.encode(corpus.held_out)
-    assert TextTokenizer(make_tokenizer("letters", LETTERS, corpus.training).base).begins == ()
-    assert replace(pair, vocab_size=LETTERS).begins == ()  # a token that the models do not have
-
-
 def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpus) -> None:
     opened, plain = Opened(pair, corpus), pair.encode(corpus.held_out)
     roots = opened.roots(2, 2).contexts

@@ -118,21 +118,6 @@ def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: C
     assert caches(loop, *way, ROOT, 8, 0).passed
 
 
-def test_the_same_text_alone_and_in_a_batch(random_pair: Callable[..., Pair]) -> None:
-    from draftproof import generate_with
-
-    pair = random_pair()
-    prompts = torch.tensor([[0, 0, 3, 1, 2, 3], [5, 4, 5, 4, 5, 4]])
-    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
-    for spec in SPECS:
-        draft = make_draft(spec, pair.target, [token % 8 for token in range(99)])
-        asked = {"draft": draft, "do_sample": True, "max_new_tokens": 12, "pad_token_id": 0}
-        ours = generate_with("traversal", Delayed(2, 1, 2), seed=5)
-        both = pair.target.generate(prompts, attention_mask=mask, custom_generate=ours, **asked)
-        alone = pair.target.generate(prompts[:1, 2:], custom_generate=ours, **asked)
-        assert both[0, 6:].tolist() == alone[0, 4:].tolist()
-
-
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
     random_pair: Callable[..., Pair], spec: str

@@ -1,20 +1,18 @@
 """The exact commands on a pair of models: their own rows of p and q, exactly, after roots of a text."""
 
-import io
 import pickle
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import ModelsWorld, pair_problem
-from draftproof.experiments.models.expect.tables import Arrays, cache_folder, cached_arrays, pair_tables
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
@@ -242,26 +240,6 @@ def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, mode
     assert "told needs tables of all 8 tokens" in cut.err
 
 
-def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: ModelsWorld) -> None:
-    problem.cases(1, FLOAT64)
-    [first, _] = sorted(cache_folder().glob("tables-*.npz"))
-    key = first.stem.removeprefix("tables-")
-
-    def fail() -> Arrays:
-        raise AssertionError("computed again")
-
-    kept = cached_arrays(key, fail)
-    assert any((tables["target"][0] == kept["target"][0]).all() for tables in problem.tables[1])
-    data = bytearray(first.read_bytes())
-    place = data.index(np.float64(kept["target"][0][0, 0]).tobytes())
-    data[place] ^= 1
-    first.write_bytes(bytes(data))
-    with pytest.raises(AssertionError, match="computed again"):
-        cached_arrays(key, fail)
-    first.write_bytes(b"no archive")
-    assert cached_arrays(key, lambda: kept) is kept
-
-
 def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld, tiny_recipe: Any) -> None:
     assert problem.pair is not None
     elsewhere = replace(problem.pair, device=torch.device("meta"))
@@ -269,23 +247,6 @@ def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld
         pair_problem(Opened(each, tiny_recipe.corpus), Sampling(0.7), count=2) for each in (problem.pair, elsewhere)
     )
     assert again.digest == problem.digest != moved.digest
-
-
-@pytest.mark.parametrize(("place", "bits"), [(6, 0x80), (8, 0x01), (10, 0x01)])  # version, encryption, compression
-def test_an_archive_with_a_damaged_directory_is_computed_again(place: int, bits: int) -> None:
-    kept = {"target": [np.ones((1, 2)) / 2], "draft": [np.ones((1, 2)) / 2]}
-    cached_arrays("key", lambda: kept)
-    [path] = cache_folder().glob("tables-*.npz")
-    whole = path.read_bytes()
-    data = bytearray(whole)
-    data[data.index(b"PK\x01\x02") + place] ^= bits
-    path.write_bytes(bytes(data))
-    assert cached_arrays("key", lambda: kept) is kept
-    assert path.read_bytes() == whole
-    array = io.BytesIO()
-    np.save(array, np.zeros(3))
-    path.write_bytes(array.getvalue())
-    assert cached_arrays("key", lambda: kept) is kept
 
 
 def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
@@ -328,21 +289,3 @@ def test_what_fits_no_models_is_one_line(
     ran = draftproof("check", "naive", *world(models, **keys), *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]
-
-
-def test_figures_by_depth_are_those_of_both_models_at_each_sampling(
-    draftproof: Any, models: tuple[object, ...]
-) -> None:
-    given = (*world(models, roots=1, vocab=8), "--jobs", 1, "--L2", 1, "--no-optimum", "--json")
-    both = ("--sampling", "temperature=1", "--sampling", "temperature=0.5")
-    ran = draftproof("compare", "specinfer", *given, *both, "--by", "depth")
-    assert ran.code == 0, ran.err
-    rows = ran.json["by_depth"]
-    for row, temperature in zip(rows, ("1", "0.5"), strict=True):
-        assert row["sampling"] == f"temperature={temperature}"
-        assert row["accepted_fewer_float"] == pytest.approx(1 - row["distance_float"] / 2, abs=1e-12)  # rounding
-        sampled = ("--sampling", f"temperature={temperature}")
-        one, two = draftproof("compare", "specinfer", *given, *sampled, "--K", "1..2").json["rows"]
-        gain = two["block_efficiency_float"] - one["block_efficiency_float"]
-        assert row["gain_float"] == pytest.approx(gain, abs=1e-12)  # rounding
-    assert rows[0]["distance_float"] != rows[1]["distance_float"]

@@ -59,17 +59,6 @@ def test_a_text_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
     assert stopped.index(4) == len(stopped) - 1
 
 
-def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[..., Any]) -> None:
-    loop, way = Loop(random_pair(), Sampling()), (make("naive"), Delayed(1, 0, 2))
-    started = loop.watch.now()
-    text_after(loop, *way, [1], coin_for("numpy", 0), 20)
-    elapsed = loop.watch.now() - started
-    assert all(seconds >= 0 for seconds in loop.watch.seconds.values())
-    assert loop.watch.seconds["draft"] > 0
-    assert loop.watch.seconds["target"] > 0
-    assert sum(loop.watch.seconds.values()) <= elapsed
-
-
 class Wanderer:
     """Accepts what was not drafted."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -16,7 +17,7 @@ from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import devices, loading
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
-from draftproof.experiments.models.pair.training import Size, new_model
+from draftproof.experiments.models.pair.training import Recipe, Size, new_model
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
@@ -341,3 +342,41 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str)
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == f"running models needs {missing}, which is not installed: pip install 'draftproof[models]'\n"
+
+
+def test_what_was_saved_is_what_is_loaded(tiny_folder: Path, tiny_pair: Pair, tiny_recipe: Recipe) -> None:
+    plain = transformers.AutoModelForCausalLM.from_pretrained(tiny_folder / "target")
+    assert all(torch.equal(plain.state_dict()[key], value) for key, value in tiny_pair.target.state_dict().items())
+    record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
+    assert tiny_pair.text_digest == record["text_hash"] == tiny_recipe.corpus.digest
+    assert (tiny_pair.vocab_size, tiny_pair.device.type, tiny_pair.dtype) == (8, "cpu", torch.float32)
+    assert not tiny_pair.target.training
+    assert not tiny_pair.draft.training
+    assert tiny_pair.notes == ()
+    text = tiny_pair.decode(tiny_pair.encode(tiny_recipe.corpus.text[:200]))
+    assert tiny_pair.encode(text) == tiny_pair.encode(tiny_recipe.corpus.text[:200])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_weights_have_the_precision_asked_for(tiny_folder: Path, dtype: str) -> None:
+    pair = load_folder(tiny_folder, "cpu", dtype)
+    assert {each.dtype for each in pair.target.parameters()} == {getattr(torch, dtype)}
+    rows = pair.rows("draft", [ROOT])
+    assert rows.dtype == torch.float64
+    assert abs(float(rows.sum()) - 1) < 1e-15 * 8  # a sum of eight rounded terms
+
+
+def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
+    contexts = [[*ROOT, token] for token in range(8)]
+    for which in ("target", "draft"):
+        alone = [exact_pair.model(which)(torch.tensor([each])).logits[0, -1].softmax(0) for each in contexts]
+        # Batched and single products differ in the order of their sums.
+        assert (exact_pair.rows(which, contexts) - torch.stack(alone)).abs().max() < 1e-13
+    assert not torch.equal(exact_pair.rows("target", contexts), exact_pair.rows("draft", contexts))
+    assert exact_pair.rows("target", np.zeros((0, 3), dtype=int)).shape == (0, 8)
+
+
+@pytest.mark.parametrize(("contexts", "words"), [([[]], "at least one token"), ([[0, 8]], "outside 0..7")])
+def test_contexts_that_no_model_can_take_are_refused(tiny_pair: Pair, contexts: Any, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        tiny_pair.rows("target", contexts)

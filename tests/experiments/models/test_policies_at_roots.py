@@ -77,31 +77,3 @@ def test_a_policy_is_the_rows_of_its_shapes(
     rates = {name: Fraction(row["tokens_per_time"]) for name, row in policies.items()}
     assert max(rates.values()) == rates["greedy"] > rates["static"]
     assert "was trained on the first 80 %" in draftproof(*given, "selector").err
-
-
-@pytest.mark.heavy
-def test_what_cannot_choose_at_roots_is_one_line(
-    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
-) -> None:
-    pair = load_folder(tmp_path / "pair", "cpu")
-    for other, said in (
-        ({}, "chooses among 2 actions, not the 4 asked for"),
-        (
-            {"actions": SHAPES, "settings": [Sampling(0.0).as_dict()]},
-            "was trained for temperature=0.0, not",
-        ),
-        ({"actions": SHAPES, "pair": "0" * 16}, "is a selector for the pair 0000"),
-        ({"actions": SHAPES, "vocab_size": 27}, "is a selector for V = 27, not 8"),
-    ):
-        fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8}
-        fields |= {"actions": SHAPES[:2], "settings": [Sampling().as_dict()]}
-        fields |= {"times": file.times_fields(time_model(COST)), "base": SHAPES[:1], **other}
-        path = file.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), len(fields["actions"])), fields)
-        ran = draftproof(*given, "selector")
-        assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
-    path.unlink()
-    ran = draftproof(*given, "selector")
-    assert (ran.code, ran.out) == (2, "")
-    assert "has no selector for specinfer; make one: draftproof model train --kind selector specinfer" in ran.err
-    ran = draftproof(*given, "best")
-    assert (ran.code, "unknown verifier 'best'" in ran.err) == (2, True)

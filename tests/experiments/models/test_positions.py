@@ -83,18 +83,6 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
         assert "a tree of depth 16 does not fit after it; context=N keeps the last N tokens" in line
 
 
-@pytest.mark.heavy
-def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., Any], tmp_path: Path) -> None:
-    save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
-    Path("p.jsonl").write_text(f'{{"text": "{made_text(2)[:-2]}"}}', encoding="utf-8")
-    world = "models:target=target,draft=draft,prompts=p.jsonl,context=8"
-    few = ("--K", 1, "--L1", 0, "--L2", 16, "--blocks", 20)
-    ran = draftproof("model", "validate", "naive", "--world", world, *few, "--json")
-    assert ran.code in (0, 1), ran.err
-    greedy = ran.json["same"][2]
-    assert (greedy["check"], greedy["runs"], greedy["verdict"]) == ("greedy", 1, "identical")
-
-
 def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     ran = draftproof(
@@ -110,14 +98,3 @@ def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable
         2,
     )
     assert ran.code == 0, ran.err
-
-
-@pytest.mark.heavy
-def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable[..., Any], tmp_path: Path) -> None:
-    save_models(tmp_path, steps=2, vocab=60)
-    Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")
-    world = "models:target=target,draft=draft,prompts=p.jsonl,roots=2"
-    few = ("--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
-    ran = draftproof("model", "validate", "naive", "--world", world, *few)
-    assert "after 2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
-    assert "Python" not in ran.out

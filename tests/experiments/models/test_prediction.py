@@ -11,8 +11,8 @@ from draftproof.experiments.models.expect.expected import predict, sampled
 from draftproof.experiments.models.expect.on_tree import reaches_on_tree
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
+from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.pair.pair import ROLES, Pair
-from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.simulator import (
     Card,
     Coin,
@@ -89,17 +89,6 @@ def test_a_planned_verifier_is_refused_by_name() -> None:
         predict(Planned(), [small_tables(0)], Delayed())
 
 
-@pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)
-def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
-    tree = draw_trees(tiny_pair, scheme, Sampling(), ROOTS[0], 1)[0]
-    node: Any = tree
-    for depth in range(scheme.depth):
-        assert len(node.children) == 1 if depth < scheme.L1 else len(node.children) >= 1
-        node = node.child(node.children[0])
-    assert node.children == ()
-    assert len(node.context) == scheme.depth
-
-
 @pytest.mark.parametrize(("name", "scheme"), [("specinfer", Delayed(2, 1, 2)), ("naive_tree", DySpec(3))])
 def test_what_a_tree_says_is_the_mean_over_the_whole_coin(tiny_pair: Pair, name: str, scheme: DraftScheme) -> None:
     for tree in draw_trees(tiny_pair, scheme, Sampling(), ROOTS[1], 5):
@@ -136,7 +125,15 @@ def test_sampled_trees_of_any_scheme_hold_the_rows_of_plain_passes(exact_pair: P
     assert len(nodes) > 6 * 3
 
 
-def test_roots_are_spaced_over_the_text() -> None:
-    assert roots_of(range(100), 3, 4) == [(0, 1, 2, 3), (33, 34, 35, 36), (66, 67, 68, 69)]
-    with pytest.raises(InvalidInput, match="give no 30 roots of 4"):
-        roots_of(range(100), 30, 4)
+def test_the_targets_rows_of_a_tree_come_from_one_pass_a_depth(exact_pair: Pair) -> None:
+    sampling, root, read = Sampling(temperature=0.8), ROOTS[0], list[int]()
+    trees = RootTrees(exact_pair, sampling, root)
+    drawn = trees.drawn(Delayed(2, 0, 3), 1, SamplingCoin(np.random.default_rng(0)))
+    hook = exact_pair.target.register_forward_hook(lambda *_: read.append(1))
+    trees.roots(drawn)
+    hook.remove()
+    assert len(read) == 4 + 3  # and at each depth below the root one over the root
+    assert len(trees.target.known) == 1 + len(nodes_of(drawn[0]))
+    for context, row in trees.target.known.items():
+        alone = exact_pair.rows("target", [[*root, *context]], sampling)[0].numpy()
+        assert row == pytest.approx(alone, abs=1e-12)  # passes of other shapes sum in another order

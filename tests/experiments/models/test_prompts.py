@@ -232,16 +232,6 @@ def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
     assert "by group of prompts" in bounded.out
 
 
-def test_prompts_without_groups_have_one_mean(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
-    lines = [{"text": each["text"]} for each in GROUPS[:4]]
-    world = f"models:target={models[1]},draft={models[3]},prompts={file_of(*lines)},vocab=9"
-    found = draftproof("bound", "--world", world, "--scheme", "dyspec:nodes=2", "--json").json
-    (whole,) = found["groups"]
-    assert (whole["group"], whole["prompts"]) == ("all", 4)
-    assert whole["upper"] == pytest.approx(found["rows"][0]["upper_float"])
-    assert whole["upper_interval"][0] < whole["upper"] < whole["upper_interval"][1]
-
-
 def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     (each,) = measured_verifiers([find_verifier("naive")], {})

@@ -6,12 +6,6 @@ import torch
 from draftproof.simulator.instances.sampling import Sampling
 
 
-def test_rows_keep_shape_and_are_float64_unless_told_otherwise() -> None:
-    logits = torch.zeros(2, 3, 4, dtype=torch.bfloat16)
-    assert torch.equal(Sampling().of_logits(logits), torch.full((2, 3, 4), 0.25, dtype=torch.float64))
-    assert Sampling().of_logits(logits, torch.float32).dtype == torch.float32
-
-
 def test_temperature_zero_takes_the_lowest_of_the_largest_logits() -> None:
     logits = torch.tensor([[1.0, 3.0, 3.0, 2.0], [0.0, 0.0, 0.0, 0.0]])
     assert Sampling(0).of_logits(logits).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]

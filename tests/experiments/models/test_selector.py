@@ -174,27 +174,6 @@ def test_a_selector_is_made_and_its_labels_are_kept(
 
 
 @pytest.mark.heavy
-def test_models_that_were_not_trained_here_get_a_selector(
-    folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
-    monkeypatch.setattr(fitting, "EPOCHS", 5)
-    world = f"models:target={folder}/target,draft={folder}/draft,text={folder.parent}/text.txt,roots="
-    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)
-    ask = ("model", "train", "--kind", "selector", "--world", f"{world}20", *shapes)
-    assert "out is missing" in draftproof(*ask).err
-    assert "world is missing: the models that selector is for" in draftproof("model", "train", "--kind", "selector").err
-    ran = draftproof(*ask, "--out", "kept")
-    assert ran.code == 0, ran.err
-    given = ("compare", "specinfer", "--world", f"{world}2", *shapes)
-    ran = draftproof(*given, "selector:kept/selector-specinfer.safetensors")
-    assert ran.code == 0, ran.err
-    assert "selector-specinfer" in ran.out
-    refused = draftproof(*given, "selector:kept/none.safetensors").err.replace("\n", " ")
-    assert "model train --kind selector specinfer --world models:target=..,draft=.. --out kept" in refused
-
-
-@pytest.mark.heavy
 def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
     ran = trained("--no-exact", "--trees", 2, "-o", "a.json")
     assert ran.code == 0, ran.err

@@ -66,19 +66,6 @@ def test_others_are_refused_by_name(family: str, fields: dict[str, Any], words: 
     assert "\n" not in str(caught.value)
 
 
-def test_attention_kernels_without_a_mask_are_refused() -> None:
-    llama = model("Llama", **LLAMA)
-    llama.config._attn_implementation = "flash_attention_2"
-    with pytest.raises(InvalidInput, match="use attn_implementation='sdpa'"):
-        check_supported(llama, "the target")
-
-
-def test_local_attention_is_refused() -> None:
-    layers = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4}
-    with pytest.raises(InvalidInput, match="local attention"):
-        check_supported(model("GPTNeo", hidden_size=32, max_position_embeddings=64, **layers), "the target")
-
-
 def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[torch.dtype] = []
     probe = supported._probe

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect.tables import continued_rows, pair_tables
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.truncated import truncated_tables
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -27,16 +27,6 @@ def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, sampling: Sampl
                 alone = exact_pair.rows(which, [[*ROOT, *context]], sampling)[0].numpy()
                 # The cache of the root and the batch change the order of sums, nothing else.
                 assert abs(process.row(context) - alone).max() < 1e-12
-
-
-def test_tables_without_an_ordinary_cache_are_the_same(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    contexts = np.random.default_rng(0).integers(0, 8, (30, 3))
-    shared = continued_rows(exact_pair, "target", Sampling(), ROOT, contexts)
-    monkeypatch.setattr("draftproof.experiments.models.expect.tables._root_cache", lambda *_: None)
-    assert abs(continued_rows(exact_pair, "target", Sampling(), ROOT, contexts) - shared).max() < 1e-12  # order of sums
-    monkeypatch.undo()
-    monkeypatch.setattr("draftproof.experiments.models.expect.tables.BATCH_ENTRIES", 1)
-    assert abs(continued_rows(exact_pair, "target", Sampling(), ROOT, contexts) - shared).max() < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Texts of a batch: each is what it is alone, ends where it should and leaves; what mixes them up is noticed."""
+"""Texts of a batch: each is what it is alone, ends where it should, leaves and is gone on from; mixing up is noticed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop.caches import ModelCache, Space
 from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
@@ -143,3 +143,56 @@ def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: 
     except (IndexError, RuntimeError):  # a cache of another size
         found = []
     assert found != expected
+
+
+def went_on(loop: Loop, state: State, steps: int, seed: int) -> tuple[list[Any], State]:
+    coin, made = coin_for("numpy", seed), []
+    for _ in range(steps):
+        blocks, state = loop.step(state, make("traversal"), Delayed(3, 1, 2), coin)
+        made += [block.tokens for block in blocks]
+    return made, state
+
+
+def forks(pair: Any) -> bool:
+    """Whether what follows a state is the same however often, and whatever else, has gone on from it before."""
+    loop = Loop(pair, Sampling(1.3))
+    start = State.joined([loop.start(prompt) for prompt in PROMPTS[:3]])
+    _, middle = went_on(loop, start, 3, 0)
+    alone = [went_on(loop, went_on(loop, start, 3, 0)[1], 4, seed)[0] for seed in range(3)]
+    found = [went_on(loop, middle, 4, seed)[0] for seed in range(3)]
+    _, ahead = went_on(loop, middle, 2, 0)
+    went_on(loop, middle, 4, 1)
+    later, _ = went_on(loop, ahead, 1, 5)
+    _, fresh = went_on(loop, went_on(loop, start, 3, 0)[1], 2, 0)
+    return found == alone and later == went_on(loop, fresh, 1, 5)[0]
+
+
+def writing_into_the_cache_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_room = ModelCache.with_room
+
+    def writing(self: ModelCache, more: int) -> Space:
+        for keys, _ in self.layers:
+            keys[:, :, -1:] += 0.5
+        return with_room(self, more)
+
+    monkeypatch.setattr(ModelCache, "with_room", writing)
+
+
+def writing_where_another_pass_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_room = ModelCache.with_room
+
+    def shared(self: ModelCache, more: int) -> Space:
+        if self.space is not None:
+            self.space.used = self.slots
+        return with_room(self, more)
+
+    monkeypatch.setattr(ModelCache, "with_room", shared)
+
+
+@pytest.mark.parametrize("bug", [None, writing_into_the_cache_before, writing_where_another_pass_did])
+def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(
+    pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bug is not None:
+        bug(monkeypatch)
+    assert forks(pair) is (bug is None)

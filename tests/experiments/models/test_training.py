@@ -1,8 +1,8 @@
 """Training, bits per character, and the folder that holds a trained pair."""
 
+import dataclasses
 import gc
 import json
-import re
 from dataclasses import replace
 from math import log2
 from pathlib import Path
@@ -18,7 +18,17 @@ from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_
 from draftproof.experiments.models.pair.folder import make_pair, new_folder
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.tokenizers import KINDS
-from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
+from draftproof.experiments.models.pair.training import (
+    InitialTarget,
+    Plan,
+    Recipe,
+    Size,
+    _noisy,
+    choose_recipe,
+    grown,
+    new_model,
+    train,
+)
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.sampling import Sampling
@@ -84,20 +94,6 @@ def test_n_gram_bits_are_those_of_the_n_gram_pair(order: int) -> None:
     rows = [table[context_index(tuple(tokens[at - order : at]), 4)][tokens[at]] for at in range(28_000, 30_000)]
     # The table is rounded to multiples of 2**-40.
     assert ngram_bits(tokens[:28_000], tokens[28_000:], 4, order) == pytest.approx(-np.log2(rows).mean(), abs=1e-8)
-
-
-def test_n_gram_bits_by_hand() -> None:
-    # After 0 0 1 0: order 0 has (3 + 2/2)/(4 + 2) for token 0; after 0 came 0 and 1, once each.
-    first = (3 + 2 * 0.5) / 6
-    assert ngram_bits([0, 0, 1, 0], [0], 2, 0) == pytest.approx(-log2(first), abs=1e-15)
-    assert ngram_bits([0, 0, 1, 0], [0], 2, 1) == pytest.approx(-log2((1 + 2 * first) / 4), abs=1e-15)
-
-
-def test_n_gram_orders_that_cannot_be_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="4 training tokens are too few for order 4"):
-        ngram_bits([0] * 4, [0], 2, 4)
-    with pytest.raises(InvalidInput, match="order 6 over 2000 tokens has too many contexts"):
-        ngram_bits(np.arange(2000), [0], 2000, 6)
 
 
 def test_n_gram_bits_are_there_for_the_largest_vocabulary_of_a_tokenizer() -> None:
@@ -208,12 +204,6 @@ def test_training_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"cannot write .*choose a folder that can be written"):
-        make_pair(short(), tmp_path / "file" / "pair", CPU)
-
-
 def test_the_record_says_what_was_done(tiny_folder: Path, tiny_recipe: Recipe) -> None:
     record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
     assert record["configuration"] == tiny_recipe.configuration
@@ -229,20 +219,6 @@ def test_the_record_says_what_was_done(tiny_folder: Path, tiny_recipe: Recipe) -
     assert bits["target"] == model_bits(pair.target, training, held_out, 8, 64)  # one text, one letter a token
     assert bits["ngram3"] == ngram_bits(training, held_out, 8, 3)
     assert bits["target"] < bits["draft"] < 3  # three bits a letter is no knowledge at V = 8
-
-
-def test_options_make_the_recipe() -> None:
-    corpus = Corpus("text", "ab" * 2000)
-    assert choose_recipe(corpus, "bpe", None, 0, None, None).vocab_size == 2048
-    assert choose_recipe(corpus, "bpe", None, 0, 160, None).draft_plan.steps == 60
-    halved = choose_recipe(corpus, "letters", 16, 3, 250, None)
-    assert (halved.vocab_size, halved.seed, halved.target_plan.steps) == (16, 3, 250)
-    timed = choose_recipe(corpus, "letters", None, 0, None, 10.0)
-    assert (timed.target_plan.seconds, timed.draft_plan.seconds) == (8.0, pytest.approx(2.0, abs=1e-12))
-    with pytest.raises(InvalidInput, match="steps and seconds both say how long"):
-        choose_recipe(corpus, "letters", None, 0, 10, 10.0)
-    with pytest.raises(InvalidInput, match="unknown tokenizer 'words'"):
-        choose_recipe(corpus, "words", None, 0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -267,28 +243,6 @@ def test_texts_that_are_too_short_are_refused() -> None:
         train(new_model(Size(8, 1, 1), 4, 0), np.zeros(9, dtype=np.int64), Plan(1, 1, 8), 0, CPU, lambda _: None)
 
 
-@pytest.mark.heavy
-def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")
-    arguments = ("model", "train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
-    first = draftproof(*arguments)
-    assert first.code == 0, first.err
-    assert "bits are those on the last 150 characters, held out, rare symbols as one token" in first.out
-    assert re.findall(r"│ (target|draft|n-grams of order \d)", first.out) == [
-        "target", "draft", "n-grams of order 3", "n-grams of order 1",
-    ]  # fmt: skip
-    assert "the target after" in first.out
-    assert "target: 1 steps" in first.err
-    again = draftproof(*arguments, "--json")
-    assert again.code == 0
-    assert again.json["record"][0] == json.loads((tmp_path / "pair" / "pair.json").read_text(encoding="utf-8"))
-    assert "was not trained again" in again.json["notes"][2] + again.json["notes"][3]
-    refused = draftproof(*arguments, "--seed", 1)
-    assert refused.code == 2
-    assert "holds a pair with seed 0, not 1" in refused.err
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_pair_trained_on_cuda_gives_the_same_rows_on_the_cpu(tmp_path: Path) -> None:
     record, _ = make_pair(short(), tmp_path / "pair", torch.device("cuda"))
@@ -307,3 +261,82 @@ def test_a_folder_that_another_run_has_made_meanwhile_stays(tmp_path):
             (others / "whose").write_text("others")
     assert (tmp_path / "new" / "whose").read_text() == "others"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+IDS = torch.tensor([[1, 5, 2, 7, 7, 0]])
+
+
+def test_a_grown_model_says_the_same_with_and_without_a_cache() -> None:
+    young = new_model(Size(16, 2, 2), 8, 0).eval()
+    old = grown(young, 6).eval()
+    assert torch.equal(old(IDS).logits, young(IDS).logits)
+    cache = old(IDS[:, :3]).past_key_values
+    assert len(cache.layers) == 6
+    rest = old(IDS[:, 3:], past_key_values=cache).logits
+    assert torch.allclose(rest, young(IDS).logits[:, 3:], atol=1e-5)  # sums in another order, in float32
+    assert len(young.model.layers) == 2
+
+
+def test_new_layers_learn_and_the_young_model_stays() -> None:
+    young = new_model(Size(16, 1, 2), 8, 0)
+    before = {name: weights.clone() for name, weights in young.state_dict().items()}
+    old = grown(young, 3)
+    tokens = np.arange(400) % 8
+    trained = train(old, tokens, Plan(steps=3, batch=2, window=16), 0, torch.device("cpu"), lambda share: None)
+    for layer in trained.model.model.layers:
+        assert float(layer.self_attn.o_proj.weight.abs().max()) > 0
+        assert float(layer.mlp.down_proj.weight.abs().max()) > 0
+    assert all(torch.equal(weights, before[name]) for name, weights in young.state_dict().items())
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_layers_that_do_not_divide_are_refused(layers: int) -> None:
+    with pytest.raises(InvalidInput, match=f"2 layers do not grow to {layers}; choose a multiple of 2"):
+        grown(new_model(Size(16, 2, 2), 8, 0), layers)
+
+
+def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe: Recipe, tmp_path: Path) -> None:
+    few = Plan(steps=2, batch=2, window=16)
+    recipe = dataclasses.replace(
+        tiny_recipe, target=Size(16, 4, 2), initial=InitialTarget(2, few), target_plan=few, draft_plan=few
+    )
+    record, reused = make_pair(recipe, tmp_path / "pair", torch.device("cpu"))
+    assert not reused
+    assert record["configuration"]["young"]["layers"] == 2
+    assert len(load_folder(tmp_path / "pair", "cpu").target.model.layers) == 4
+    assert make_pair(recipe, tmp_path / "pair", torch.device("cpu"))[1]
+    with pytest.raises(InvalidInput, match="young"):
+        make_pair(dataclasses.replace(recipe, initial=InitialTarget(1, few)), tmp_path / "pair", torch.device("cpu"))
+
+
+def test_the_deep_recipe_and_what_options_change(tiny_recipe: Recipe) -> None:
+    def deep(vocab: int | None = None, steps: int | None = None, seconds: float | None = None) -> Recipe:
+        return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, seconds, "deep")
+
+    assert (deep().target.layers, deep().vocab_size, deep().initial) == (64, 64, InitialTarget(8, Plan(steps=1200)))
+    assert deep(vocab=8).vocab_size == 8
+    half = deep(steps=deep().target_plan.steps // 2)
+    assert half.initial is not None
+    assert (half.initial.plan.steps, half.draft_plan.steps) == (
+        1200 // 2,
+        deep().draft_plan.steps // 2,
+    )
+    timed = deep(seconds=100)
+    assert timed.initial is not None
+    given = [timed.initial.plan.seconds, timed.target_plan.seconds, timed.draft_plan.seconds]
+    assert sum(each or 0 for each in given) == pytest.approx(100)
+    with pytest.raises(InvalidInput, match="unknown recipe 'wide'; choose small or deep"):
+        choose_recipe(tiny_recipe.corpus, "letters", None, 0, None, None, "wide")
+
+
+@pytest.mark.heavy
+def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")
+    given = ("model", "train", "--out", "pair", "--text", "text.txt", "--vocab", 4, "--steps", 1, "--device", "cpu")
+    first, again, refused = draftproof(*given), draftproof(*given, "--json"), draftproof(*given, "--seed", 1)
+    assert (first.code, again.code, refused.code) == (0, 0, 2)
+    assert "bits are those on the last 150 characters, held out, rare symbols as one token" in first.out
+    for words in ("│ target", "│ draft", "│ n-grams of order 3", "│ n-grams of order 1", "the target after"):
+        assert words in first.out
+    assert again.json["record"][0] == json.loads((tmp_path / "pair" / "pair.json").read_text(encoding="utf-8"))
+    assert "was not trained again" in again.json["notes"][2] + again.json["notes"][3]

@@ -11,17 +11,19 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
+from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
-from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Report, Validation
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
+from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
@@ -194,11 +196,6 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
     assert len(keys) == 10
 
 
-def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
-    assert pair_digest(random_pair()) == pair_digest(random_pair())
-    assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
-
-
 @pytest.mark.heavy
 def test_what_must_be_the_same_is(validation: Validation) -> None:
     found = run.model_checks(validation)
@@ -283,15 +280,48 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     assert run.table_fields(rows)["passed"]
 
 
-@pytest.mark.heavy
-def test_the_picture_and_the_page_hold_every_cell(validation: Validation, contexts: Contexts) -> None:
-    short = replace(validation, schemes=SHAPES[:1])
-    rows = run.cell_rows(short, contexts, Store(None))
-    assert views.figure(rows, "caption").startswith(b"\x89PNG")
-    page = views.cells(rows, run.table_fields(rows)).markdown()
-    assert sum(f"| {name} " in page for name in NAMES) == len(NAMES)
-
-
 def test_a_replacement_of_nobody_is_refused() -> None:
     with pytest.raises(InvalidInput, match="block is not among naive"):
         measured_verifiers([find_verifier("naive")], {"block": find_verifier("ensemble")})
+
+
+OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
+
+
+@pytest.mark.heavy
+def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
+    tiny_pair: Pair, contexts: Contexts
+) -> None:
+    validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
+    validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
+    rows = run.cell_rows(validation, contexts, Store(None))
+    failed = run.table_fields(rows)["failed"]
+    assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
+
+
+def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair) -> None:
+    validation = validation_of(tiny_pair, names=("nss",))
+    validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
+    assert validation.depth == 1
+    contexts = run.contexts_of(validation)
+    rows = run.cell_rows(validation, contexts, Store(None))
+    assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
+    assert all(abs(row["z"]) < 4 for row in rows)
+
+
+def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
+    made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
+    contexts = Contexts(made.pair, made.sampling, made.roots)
+    scheme, said = planned_scheme(Sequoia(3, 2), contexts)
+    assert isinstance(scheme, Sequoia)
+    assert sum(scheme.tree) == 3
+    assert said.endswith("planned from acceptances on tables of the 35 most probable tokens of 1 roots")
+    given = Sequoia(3, 2, (2, 1, 0, 0))
+    assert planned_scheme(given, contexts) == (given, "")
+    with pytest.raises(InvalidInput, match="no tree can be planned"):
+        planned_scheme(Sequoia(30, 30), contexts)
+
+
+def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
+    with pytest.raises(InvalidInput, match=r"the cards of specinfer claim none of eagle2"):
+        replace(validation_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])
