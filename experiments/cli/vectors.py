@@ -6,7 +6,8 @@ first line has its version and the JSON Schema of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, islice, pairwise
@@ -21,7 +22,7 @@ from draftproof.simulator.audit import RowForm, default_cases, interface_named, 
 from draftproof.simulator.audit.batches import requests_of
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import nodes_of
-from draftproof.simulator.audit.program import Arguments, as_program, plain
+from draftproof.simulator.audit.program import Arguments, plain
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.instances.case import Case
@@ -37,24 +38,19 @@ VERSION = 1
 TREES, CALLS = 4, 6
 #: The largest number that generators of 53 bits return.
 LARGEST = 1 - 2.0**-53
-#: Numbers this close to a bound are not asked for, since rounding decides there.
+#: Numbers beside a bound are this far from it; those that are closer than a quarter of it are not asked for, since
+#: rounding decides there.
 MARGIN = 2.0**-20
-_MATCH, _TOP = "sample and match", "sample and match after top-k"
+_MATCHING = {"sample and match": ("nss", ""), "sample and match after top-k": ("nss", "top_k=2")}
 #: The rules, by name: a verifier and how the target is sampled; of one path, and of several.
 RULES = {
-    False: {
-        "token by token": ("naive", ""),
-        "block verification": ("block", ""),
-        _MATCH: ("nss", ""),
-        _TOP: ("nss", "top_k=2"),
-    },
-    True: {
-        "recursive rejection": ("specinfer", ""),
-        "traversal": ("traversal", ""),
-        _MATCH: ("nss", ""),
-        _TOP: ("nss", "top_k=2"),
-    },
+    False: {"token by token": ("naive", ""), "block verification": ("block", ""), **_MATCHING},
+    True: {"recursive rejection": ("specinfer", ""), "traversal": ("traversal", ""), **_MATCHING},
 }
+#: Verifiers of one path that take one number for each draft and a last one.
+_NUMBERED = ("naive", "nss")
+#: The names of the numbers for drafts, and of the last ones, by interface.
+_TAKEN = {"chain": ("uniforms", "final_uniform"), "coins": ("uniforms", "final_uniforms")}
 _MASS = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}
 _TOKENS = {"type": "array", "items": {"type": "integer"}}
 #: The JSON Schema of all lines but the first.
@@ -99,14 +95,12 @@ def vectors(*, interface: str = "chain", cases: str | Sequence[str] | None = Non
     shapes = default_cases(chosen, None, names)
     lines = list(_lines(chosen, shapes))
     first = {"kind": "header", "draftproof_vectors": VERSION, "interface": interface, "schema": SCHEMA}
-    counts = [
-        {"rule": rule, **{kind: sum((each["rule"], each["kind"]) == (rule, kind) for each in lines) for kind in _KINDS}}
-        for rule in RULES[chosen.multi_path]
-    ]
+    counts = Counter((line["rule"], line["kind"]) for line in lines)
+    rows = [{"rule": rule, **{kind: counts[rule, kind] for kind in _KINDS}} for rule in RULES[chosen.multi_path]]
     shown = [Column("rule"), *(Column(kind, "count") for kind in _KINDS)]
     tables = [
         Table.whole((), [first, *lines], shown=False),
-        Table.of(shown, counts, title="vectors of each kind", name="counts"),
+        Table.of(shown, rows, title="vectors of each kind", name="counts"),
     ]
     return Result(f"vectors for the {interface} interface, version {VERSION}", tables)
 
@@ -118,30 +112,24 @@ def _lines(interface: Interface, cases: Sequence[Case]) -> Iterator[dict[str, An
     for case in cases:
         scheme, rows = case.scheme, case.instance.converted(RATIONAL, case.scheme.depth)
         for rule, (name, text) in RULES[interface.multi_path].items():
-            sampling = Sampling.parse(text, "processing")
             if text and rows.vocab_size <= 2:
                 continue
-            judged = replace(rows, target=sampling.instance(rows).target)
+            judged = replace(rows, target=Sampling.parse(text, "processing").instance(rows).target)
+            about = {"case": case.title, "rule": rule, **({"processing": text} if text else {})}
             for tree, _ in islice(drawn_trees(scheme, rows.draft, RATIONAL), TREES):
                 handed, root = (tree.root(each.target, each.draft) for each in (rows, judged))
-                about = {"case": case.title, "rule": rule, **({"processing": text} if text else {})}
                 yield {"kind": "law", **about, **_law(interface, handed, root, name)}
-                for asked, answers in _numbered(interface, rule.replace(_TOP, _MATCH), [handed], [root]):
+                for asked, answers in _numbered(interface, name, [handed], [root]):
                     yield {"kind": "numbers", **about, "arguments": asked, "tokens": answers[0]}
-        yield from _batches(interface, case)
-
-
-def _batches(interface: Interface, case: Case) -> Iterator[dict[str, Any]]:
-    """Calls of two requests of different lengths with given numbers."""
-    if not interface.batches or interface.multi_path or not interface.ragged:
-        return
-    drawn = [
-        next(drawn_trees(scheme, own.draft, RATIONAL))[0].root(own.target, own.draft)
-        for own, scheme in requests_of(case.instance.converted(RATIONAL, case.scheme.depth), case.scheme, 2)
-    ]
-    for rule in _ANSWERS:
-        for asked, answers in _numbered(interface, rule, drawn, drawn):
-            yield {"kind": "numbers", "case": case.title, "rule": rule, "arguments": asked, "tokens": answers}
+        if not interface.batches or interface.multi_path or not interface.ragged:
+            continue
+        drawn = [  # a batch of two requests of different lengths
+            next(drawn_trees(shape, own.draft, RATIONAL))[0].root(own.target, own.draft)
+            for own, shape in requests_of(rows, scheme, 2)
+        ]
+        for rule, (name, _) in ((rule, made) for rule, made in RULES[False].items() if not made[1]):
+            for asked, answers in _numbered(interface, name, drawn, drawn):
+                yield {"kind": "numbers", "case": case.title, "rule": rule, "arguments": asked, "tokens": answers}
 
 
 class _Given:
@@ -161,105 +149,84 @@ class _Given:
 
 
 def _arguments(
-    interface: Interface, nodes: Sequence[DraftNode], arithmetic: str, numbers: Sequence[Sequence[float]] | None
+    interface: Interface, nodes: Sequence[DraftNode], arithmetic: str, numbers: Sequence[Sequence[float]] = ()
 ) -> dict[str, Any]:
     """The arguments of a call by name, as JSON has them."""
-    batched = len(nodes) > 1
-    asked = Arguments(interface, () if numbers is None else _TAKEN[interface.name], len(nodes))
-    form = RowForm("python", kind_named(arithmetic))
-    given = _Given(numbers or [])
-    call = Call(asked, tuple(nodes), form, given, SamplingCoin(np.random.default_rng(0)), batched)
-    handed: Any = replace(as_program(interface), read=lambda call, result, wants: result).call(call)
-    return {name: plain(value) for name, value in handed.items()}
+    asked = Arguments(interface, _TAKEN[interface.name] if numbers else (), len(nodes))
+    form, coin = RowForm("python", kind_named(arithmetic)), SamplingCoin(np.random.default_rng(0))
+    call = Call(asked, tuple(nodes), form, _Given(numbers), coin, batched=len(nodes) > 1)
+    replace(interface, read=lambda call, result, wants: ()).call(call)
+    return {name: plain(value) for name, value in call.made.items()}
 
 
 def _law(interface: Interface, handed: DraftNode, root: DraftNode, name: str) -> dict[str, Any]:
     """The arguments on a draft tree, and the exact probabilities of what a verifier accepts and returns."""
     verifier, masses = make(name), dict[tuple[int, ...], Fraction]()
-    asked = _arguments(interface, [handed], "float64", None)
+    asked = _arguments(interface, [handed], "float64")
     for verdict, mass in outcomes(lambda coin: verifier.verify(root, coin), RATIONAL):
         block = (*verdict.accepted, verdict.correction)
         if "bonus_token_ids" in asked and len(block) == len(first_path(root)):  # drawn beforehand, and handed over
             block = (*verdict.accepted, asked["bonus_token_ids"][0][0])
         masses[block] = masses.get(block, Fraction(0)) + Fraction(as_python(mass))
-    prefixes = [node.context for node in nodes_of(root)[1:]]
     accepted = {
-        prefix: sum(mass for block, mass in masses.items() if block[:-1][: len(prefix)] == prefix)
-        for prefix in prefixes
+        node.context: sum(mass for block, mass in masses.items() if block[:-1][: len(node.context)] == node.context)
+        for node in nodes_of(root)[1:]
     }
-    return {
-        "arguments": asked,
-        "exact": _arguments(interface, [handed], "rational", None),
-        "accepted": _shown(accepted),
-        "blocks": _shown(masses),
-    }
+    exact = _arguments(interface, [handed], "rational")
+    return {"arguments": asked, "exact": exact, "accepted": _shown(accepted), "blocks": _shown(masses)}
 
 
 def _shown(masses: Mapping[tuple[int, ...], Any]) -> list[list[Any]]:
     return [[list(tokens), str(Fraction(mass)), float(mass)] for tokens, mass in masses.items()]
 
 
+class _Numbers:
+    """A coin that decides by given numbers, one for each draft and a last one, which a correction takes.
+
+    An event happens where its number is below its probability; what is chosen is the first one whose weight and those
+    before it sum to more than the number's share of all weights. close: whether rounding could have decided.
+    """
+
+    def __init__(self, numbers: Sequence[float]) -> None:
+        self._numbers, self._last, self._flipped = iter(numbers), numbers[-1], False
+        self.close = False
+
+    def flip(self, probability: Any) -> bool:
+        self._flipped = True
+        return self._is_below(next(self._numbers), probability)
+
+    def choose(self, weights: Any) -> int:
+        number, total = self._last if self._flipped else next(self._numbers), sum(weights, fmpq(0))
+        reached = enumerate(accumulate(weights))
+        return next(token for token, weight in reached if self._is_below(number, weight / total))
+
+    def _is_below(self, number: float, bound: fmpq) -> bool:
+        exact = fmpq(*number.as_integer_ratio())
+        self.close |= 0 < bound < 1 and abs(exact - bound) < fmpq(*(MARGIN / 4).as_integer_ratio())
+        return bool(exact < bound)
+
+
 def _numbered(
-    interface: Interface, rule: str, handed: Sequence[DraftNode], roots: Sequence[DraftNode]
+    interface: Interface, name: str, handed: Sequence[DraftNode], roots: Sequence[DraftNode]
 ) -> Iterator[tuple[dict[str, Any], list[list[int]]]]:
-    """Arguments with numbers, and the answers to them, for a rule and an interface that takes numbers."""
-    if interface.name not in _TAKEN or rule not in _ANSWERS:
+    """Arguments with numbers, and a verifier's answers to them, for an interface that takes numbers."""
+    if interface.name not in _TAKEN or name not in _NUMBERED:
         return
     generator = np.random.default_rng(len(roots))
-    paths = [first_path(root) for root in roots]
     for call in range(CALLS):
-        numbers = [[_number(generator, call, path, place) for place in range(len(path))] for path in paths]
-        answers = [_ANSWERS[rule](path, own) for path, own in zip(paths, numbers, strict=True)]
-        shifted = [
-            [[min(max(number + side * MARGIN / 4, 0), LARGEST) for number in own] for own in numbers]
-            for side in (-1, 1)
-        ]
-        if any([_ANSWERS[rule](*each) for each in zip(paths, other, strict=True)] != answers for other in shifted):
-            continue
-        yield _arguments(interface, handed, "float64", numbers), answers
+        numbers = [_some_numbers(generator, call, first_path(root)) for root in roots]
+        coins = [_Numbers(own) for own in numbers]
+        verdicts = [make(name).verify(root, coin) for root, coin in zip(roots, coins, strict=True)]
+        if not any(coin.close for coin in coins):
+            answers = [[*verdict.accepted, verdict.correction] for verdict in verdicts]
+            yield _arguments(interface, handed, "float64", numbers), answers
 
 
-def _number(generator: Any, call: int, path: Sequence[DraftNode], place: int) -> float:
-    """The number for a place of a path: all 0, all the largest, then some of these, some beside the bound, any."""
+def _some_numbers(generator: Any, call: int, path: Sequence[DraftNode]) -> list[float]:
+    """A number for each node of a path: all 0, all the largest, then some of these, some beside the bound, any."""
     if call < 2:
-        return (0.0, LARGEST)[call]
-    bounds: list[float] = []
-    if place < len(path) - 1:
-        token = path[place + 1].context[-1]
-        bound = float(path[place].target[token] / path[place].draft[token])
-        bounds = [bound + side for side in (-MARGIN, MARGIN) if 0 < bound + side < 1]
-    return float(generator.choice([0.0, LARGEST, *bounds, generator.random(), generator.random()]))
-
-
-def _token_by_token(path: Sequence[DraftNode], numbers: Sequence[float]) -> list[int]:
-    """A draft is accepted where its number is below p / q; a correction is `_picked` from (p - q)+."""
-    for place, (node, after) in enumerate(pairwise(path)):
-        token = after.context[-1]
-        if not fmpq(*numbers[place].as_integer_ratio()) * node.draft[token] < node.target[token]:
-            left = [max(p - q, fmpq(0)) for p, q in zip(node.target, node.draft, strict=True)]
-            return [*node.context, _picked(left, numbers[-1])]
-    return [*path[-1].context, _picked(list(path[-1].target), numbers[-1])]
-
-
-def _sample_and_match(path: Sequence[DraftNode], numbers: Sequence[float]) -> list[int]:
-    """At every place a token is `_picked` from p; the first one that is not the drafted one is the correction."""
-    for node, number in zip(path, numbers, strict=True):
-        token = _picked(list(node.target), number)
-        block = [*node.context, token]
-        if tuple(block) not in [each.context for each in path]:
-            return block
-    return block
-
-
-def _picked(weights: Sequence[Any], number: float) -> int:
-    """The first token whose weight and those before it sum to more than the number's share of all weights."""
-    wanted = fmpq(*number.as_integer_ratio()) * sum(weights, fmpq(0))
-    return next(token for token, reached in enumerate(accumulate(weights)) if reached > wanted)
-
-
-_ANSWERS: dict[str, Callable[[Sequence[DraftNode], Sequence[float]], list[int]]] = {
-    "token by token": _token_by_token,
-    _MATCH: _sample_and_match,
-}
-#: The names of the numbers for drafts, and of the last ones, by interface.
-_TAKEN = {"chain": ("uniforms", "final_uniform"), "coins": ("uniforms", "final_uniforms")}
+        return [(0.0, LARGEST)[call]] * len(path)
+    bounds = [float(node.target[below.context[-1]] / node.draft[below.context[-1]]) for node, below in pairwise(path)]
+    beside = [[bound + side for side in (-MARGIN, MARGIN) if 0 < bound + side < 1] for bound in bounds]
+    choices = ([0.0, LARGEST, *near, generator.random(), generator.random()] for near in [*beside, []])
+    return [float(generator.choice(choice)) for choice in choices]

@@ -37,7 +37,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Cut:
-    """A box that is cut: what is below `edge` on this axis, and what is not."""
+    """A box that is cut: what is below `edge` on this axis, and what is not; each is a cut again, or an answer."""
 
     axis: int
     edge: float
@@ -45,15 +45,8 @@ class Cut:
     above: Any
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A box with one answer."""
-
-    answer: Any
-
-
-class Bisection:
-    """The cells of one call, after `find`. ask: gives the answers at several points.
+class Cells:
+    """The cells of one call, after `find`. ask: gives the answers, lists, at several points.
 
     `find` raises `NotFollowed` where the answers are not a function of the numbers, or change along no axis.
     """
@@ -62,60 +55,57 @@ class Bisection:
         self._ask, self._axes = ask, axes
         self._random = np.random.default_rng(0)
         self._known: dict[Point, Any] = {}
-        self.cells = 0
-        self.root: Cut | Cell | None = None
         self._refusal: NotFollowed | None = None
+        self.count = 0
+        self.root: Any = None
 
     def find(self) -> None:
         """Ask, unless that was done; see the class."""
-        if self._refusal is not None:
-            raise self._refusal
-        if self.root is None:
+        if self.root is None and self._refusal is None:
             try:
                 self.root = self._found([RESOLUTION] * self._axes, [1 - RESOLUTION] * self._axes, [])
             except NotFollowed as error:
                 self._refusal = error
-                raise
+        if self._refusal is not None:
+            raise self._refusal
 
     def answer(self, numbers: Sequence[Any]) -> Any:
         """That of the cell in which these numbers are: symbols or floats."""
-        place: Any = self.root
+        place = self.root
         while isinstance(place, Cut):
             place = place.below if numbers[place.axis] < place.edge else place.above
-        return place.answer
+        return place
 
-    def _found(self, low: list[float], high: list[float], inside: list[Point]) -> Cut | Cell:
+    def _found(self, low: Sequence[float], high: Sequence[float], inside: Sequence[Point]) -> Any:
         """The cells of a box; inside: points in it whose answers are known."""
         corners = self._corners(low, high)
         inside = [*inside, *self._more(low, high, len(inside))]
         self._learn([*corners, *inside])
         pair = self._differing(corners, inside, high)
         if pair is None:
-            self.cells += 1
-            if self.cells > MOST:
+            self.count += 1
+            if self.count > MOST:
                 raise NotFollowed(
                     f"its answers are constant on no {MOST:,} boxes of random numbers (does it multiply or race "
                     f"them?), which bisecting cannot follow; {SAMPLE}"
                 )
-            return Cell(self._known[corners[0]])
-        axis, point, end = pair
-        last, edge = self._edge(axis, point, end)
-        parts = [each for each in inside if each[axis] <= last], [each for each in inside if each[axis] >= edge]
-        below = self._found(low, [*high[:axis], last, *high[axis + 1 :]], parts[0])
-        return Cut(axis, edge, below, self._found([*low[:axis], edge, *low[axis + 1 :]], high, parts[1]))
+            return self._known[corners[0]]
+        axis, last, edge = self._edge(*pair)
+        below = self._found(low, _moved(high, axis, last), [point for point in inside if point[axis] <= last])
+        above = self._found(_moved(low, axis, edge), high, [point for point in inside if point[axis] >= edge])
+        return Cut(axis, edge, below, above)
 
-    def _corners(self, low: list[float], high: list[float]) -> list[Point]:
-        ends = list(zip(low, high, strict=True))
+    def _corners(self, low: Sequence[float], high: Sequence[float]) -> list[Point]:
         if self._axes <= CORNERS:
-            return list(product(*ends))
-        chosen = self._random.integers(2, size=(2**CORNERS, self._axes)).tolist()
-        return [tuple(pair[end] for pair, end in zip(ends, row, strict=True)) for row in chosen]
+            return list(product(*zip(low, high, strict=True)))
+        chosen = self._random.integers(2, size=(2**CORNERS, self._axes))
+        return list(map(tuple, np.where(chosen, high, low).tolist()))
 
-    def _more(self, low: list[float], high: list[float], known: int) -> list[Point]:
+    def _more(self, low: Sequence[float], high: Sequence[float], known: int) -> list[Point]:
         """Random points of a box, so that with those that are known there are as many as its share wants."""
         wanted = max(FEWEST, ceil(POINTS * float(np.prod(np.subtract(high, low)))))
         points = self._random.uniform(low, high, size=(max(wanted - known, 0), self._axes))
-        return [tuple(map(float, point)) for point in points]
+        return list(map(tuple, points.tolist()))
 
     def _learn(self, points: Sequence[Point]) -> None:
         """Ask for what is not known, and for some of it once more."""
@@ -130,34 +120,34 @@ class Bisection:
             )
 
     def _differing(
-        self, corners: Sequence[Point], inside: Sequence[Point], high: list[float]
+        self, corners: Sequence[Point], inside: Sequence[Point], high: Sequence[float]
     ) -> tuple[int, Point, Point] | None:
         """An axis and two points of different answers that differ there alone; None where all answers are alike."""
         first = corners[0]
         other = next((point for point in (*corners, *inside) if self._known[point] != self._known[first]), None)
         if other is None:
             return None
-        for axis in range(self._axes):  # the first axis on which corners differ, so that few boxes are cut
-            for corner in corners:
-                beside = (*corner[:axis], high[axis], *corner[axis + 1 :])
-                if beside in self._known and self._known[beside] != self._known[corner]:
-                    return axis, corner, beside
+        for axis, corner in product(range(self._axes), corners):  # along an edge of the box, so that few are cut
+            beside = _moved(corner, axis, high[axis])
+            if self._known.get(beside, self._known[corner]) != self._known[corner]:
+                return axis, corner, beside
         walk = [(*other[:axis], *first[axis:]) for axis in range(self._axes + 1)]
         self._learn(walk)
         axis = next(place for place in range(self._axes) if self._known[walk[place]] != self._known[walk[place + 1]])
         return axis, walk[axis], walk[axis + 1]
 
-    def _edge(self, axis: int, point: Point, other: Point) -> tuple[float, float]:
-        """Two neighbours on an axis between which the answer changes, at a distance of `RESOLUTION`."""
+    def _edge(self, axis: int, point: Point, other: Point) -> tuple[int, float, float]:
+        """The axis, and two neighbours on it between which the answer changes, at a distance of `RESOLUTION`."""
         low, high = sorted((point, other), key=lambda each: each[axis])
         before, start, end = self._known[low], low[axis], high[axis]
         while end - start > RESOLUTION:
             numbers = [start + (end - start) * part / _PARTS for part in range(1, _PARTS)]
-            points = [(*low[:axis], number, *low[axis + 1 :]) for number in numbers]
-            answers = self._ask(points)
+            answers = self._ask([_moved(low, axis, number) for number in numbers])
             changed = next((place for place, answer in enumerate(answers) if answer != before), len(answers))
-            bounds = [start, *numbers, end]
-            start, end = bounds[changed], bounds[changed + 1]
-        for number in (start, end):
-            self._learn([(*low[:axis], number, *low[axis + 1 :])])
-        return start, end
+            start, end = [start, *numbers, end][changed : changed + 2]
+        self._learn([_moved(low, axis, start), _moved(low, axis, end)])
+        return axis, start, end
+
+
+def _moved(point: Sequence[float], axis: int, number: float) -> Point:
+    return *point[:axis], number, *point[axis + 1 :]

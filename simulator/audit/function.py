@@ -13,7 +13,6 @@ from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
-from draftproof.simulator.audit.neighbours import unlike_neighbours
 from draftproof.simulator.audit.program import Program, as_program
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
@@ -129,10 +128,8 @@ def refutation(
         scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
-    unlike = unlike_neighbours(audit, chosen) if "reproducible" in also else None
-    if unlike is not None:
-        return str(unlike)
-    record = run_audit(Record(Request(audit.name, audit, chosen, boundary, max_runs)))
+    request = Request(audit.name, audit, chosen, boundary, max_runs, reproducible="reproducible" in also)
+    record = run_audit(Record(request))
     return None if record.verdict.lossless else _message(record)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -15,7 +14,7 @@ from draftproof.simulator.audit.real import RealCoins, in_library
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.protocol import Context, DraftNode
+from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.sampling_coin import SamplingCoin
 
 #: Pairs of batches that are tried on each case.
@@ -35,61 +34,38 @@ class _OfRequests(RealCoins):
     def numbers(self, kind: str, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
         """See `RealCoins.numbers`; a flat array has the numbers of one request after the other."""
         self._asked += 1
-        count = len(self._lengths)
-        flat = len(shape) == 1 and shape != (count,)
-        sizes = [(length,) for length in self._lengths] if flat else [tuple(shape[1:])] * count
+        flat = len(shape) == 1 and shape != (len(self._lengths),)
         rows = [
-            RealCoins([*self._of, place, self._asked]).numbers(kind, size, "numpy", dtype)
-            for place, size in enumerate(sizes)
+            RealCoins([*self._of, place, self._asked]).numbers(kind, (length,) if flat else tuple(shape[1:]))
+            for place, length in enumerate(self._lengths)
         ]
-        joined = np.concatenate(rows) if flat else np.array(rows)
-        return in_library(joined, library, dtype)
+        return in_library(np.concatenate(rows) if flat else np.array(rows), library, dtype)
 
     def seed(self, name: str, value: int) -> int:
         """The same one in every call."""
         return SEED
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """Two batches in which one request gets other tokens.
+def unlike_neighbours(audit: Audit, case: Case) -> str | None:
+    """How a request gets other tokens where another one in its batch changes, in words; None where none does.
 
-    batches: the drafted paths of every request. seed: that the generators had. tokens: of the request in both.
-    """
-
-    case: Case
-    request: int
-    seed: int
-    batches: tuple[list[list[Context]], list[list[Context]]]
-    tokens: tuple[list[int], list[int]]
-
-    def __str__(self) -> str:
-        one, other = self.tokens
-        return (
-            f"not reproducible where {self.case.title}: with the same seed or numbers request {self.request} gets "
-            f"{one} in a batch with the drafts {self.batches[0]}, and {other} in one with {self.batches[1]}"
-        )
-
-
-def unlike_neighbours(audit: Audit, cases: Sequence[Case]) -> Neighbours | None:
-    """The first pair of batches that differ in one request, and in the tokens of another one.
-
-    The generators of `random`, numpy and torch, seeds and numbers that are arguments are the same in both. Raises
-    `InvalidInput` for a function of one request, and `FunctionFailed` where a call fails.
+    The generators of `random`, numpy and torch, seeds and numbers that are arguments are the same in both batches.
+    Raises `InvalidInput` for a function of one request, and `FunctionFailed` where a call fails.
     """
     if audit.batch < 2:
         raise InvalidInput("whether a request depends on its neighbours shows in a batch; give a batch of 2 or more")
-    for case in cases:
-        coin = SamplingCoin(np.random.default_rng(0))
-        rows = [(audit.expected_instance(own.instance, own.scheme), own.scheme) for own in audit.by_request(case)]
-        for seed, request in product(range(PAIRS), (0, audit.batch - 1)):
-            roots = [scheme.draw(own.draft, coin).root(own.target, own.draft) for own, scheme in rows]
-            own, scheme = rows[request]
-            others = list(roots)
-            others[audit.batch - 1 - request] = scheme.draw(own.draft, coin).root(own.target, own.draft)
-            calls = [audit.audited.called(batch, _OfRequests([seed], batch)) for batch in (roots, others)]
-            one, other = ([*call[request].accepted, call[request].correction] for call in calls)
-            if one != other:
-                batches = [list(map(paths_of, roots)), list(map(paths_of, others))]
-                return Neighbours(case, request, seed, (batches[0], batches[1]), (one, other))
+    coin = SamplingCoin(np.random.default_rng(0))
+    rows = [(audit.expected_instance(own.instance, own.scheme), own.scheme) for own in audit.by_request(case)]
+    for seed, request in product(range(PAIRS), (0, audit.batch - 1)):
+        batch = [scheme.draw(own.draft, coin).root(own.target, own.draft) for own, scheme in rows]
+        own, scheme = rows[request]  # so that its neighbour has drafts of another length, too
+        changed = list(batch)
+        changed[audit.batch - 1 - request] = scheme.draw(own.draft, coin).root(own.target, own.draft)
+        calls = [audit.audited.called(roots, _OfRequests([seed], roots)) for roots in (batch, changed)]
+        one, two = ([*call[request].accepted, call[request].correction] for call in calls)
+        if one != two:
+            return (
+                f"with the same seed or numbers request {request} gets {one} in a batch with the drafts "
+                f"{list(map(paths_of, batch))}, and {two} in one with {list(map(paths_of, changed))}"
+            )
     return None

@@ -13,21 +13,21 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import Parameter, Signature
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any
 
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Bisection, Point
+from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Cells, Point
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, SEED_NAMES, kind_of, read_block, read_requests
 from draftproof.simulator.errors import InvalidInput, cut
@@ -64,9 +64,9 @@ class Pipe:
     def __init__(self, command: str, patience: float, fields: Sequence[str]) -> None:
         self.command, self.patience, self.fields = shlex.split(command), patience, fields
         self.answered, self.killed = 0, 0
-        self._next, self._faults = 0, list[str]()
+        self._asked, self._faults = 0, list[str]()
         self._process: Any = None
-        self._read = b""
+        self._requests, self._lines = Queue[bytes](), Queue[bytes]()
         if not self.command:
             raise InvalidInput("program: give a command, as ./my_verifier")
 
@@ -76,13 +76,12 @@ class Pipe:
         while len(answers) < len(bodies):
             if len(self._faults) >= FAULTS:
                 raise ProgramFailed(f"it is not asked again after {FAULTS} faults: {'; '.join(self._faults)}")
-            process = self._process or self._started()
+            if self._process is None:
+                self._start()
             try:
-                for answer in self._exchange(process, bodies[len(answers) :]):
+                for answer in self._exchange(bodies[len(answers) :]):
                     answers.append(answer)
                     self.answered += 1
-            except (BrokenPipeError, EOFError):
-                self._after_its_end(process)
             except ProgramFailed as error:
                 self._faults.append(str(error))
                 self.end()
@@ -91,87 +90,94 @@ class Pipe:
 
     def end(self) -> None:
         """End the program and its children."""
-        process, self._process, self._read = self._process, None, b""
+        process, self._process = self._process, None
         if process is None:
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            pipe.close()
+        self._requests.put(b"")
+        process.stdin.close()
 
-    def _started(self) -> Any:
+    def _start(self) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
         try:
             with suspended():
-                self._process = subprocess.Popen(
-                    self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
-                )
+                self._process = subprocess.Popen(self.command, **pipes)  # type: ignore[call-overload]
         except OSError as error:
             raise InvalidInput(f"program: cannot run {self.command[0]}: {error.strerror}") from None
-        os.set_blocking(self._process.stdin.fileno(), False)
-        return self._process
+        self._requests, self._lines = Queue[bytes](), Queue[bytes]()
+        for work, *given in (
+            (_write, self._process.stdin.raw, self._requests),
+            (_read, self._process.stdout, self._lines),
+        ):
+            Thread(target=work, args=given, daemon=True).start()
 
-    def _after_its_end(self, process: Any) -> None:
-        """Go on where it was killed from outside; raises `ProgramFailed` where it ended by itself."""
+    def _exchange(self, bodies: Sequence[str]) -> Iterator[Any]:
+        """The answers, as they come; fewer where the program was killed from outside."""
+        first, self._asked = self._asked, self._asked + len(bodies)
+        lines = (f'{{"id": {number}, {body}}}\n' for number, body in enumerate(bodies, first))
+        self._requests.put("".join(lines).encode())
+        for number in range(first, self._asked):
+            try:
+                line = self._lines.get(timeout=self.patience)
+            except Empty:
+                raise ProgramFailed(
+                    f"the program gave no answer to request {number} within {self.patience:g} s, after "
+                    f"{self.answered:,} answers; flush every line, or allow more answer_seconds"
+                ) from None
+            if not line:
+                return self._after_its_end()
+            yield self._fields(line, number)
+
+    def _after_its_end(self) -> None:
+        """Raise `ProgramFailed`, unless it was killed from outside and may be started again."""
         with suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-        code = process.returncode
-        self.end()
+            self._process.wait(1)
+        code = self._process.returncode
         if code == -signal.SIGKILL and self.killed < RESTARTS:
             self.killed += 1
-            return
+            return self.end()
         how = "closed its output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was ended by signal {-code} ({signal.Signals(-code).name})"
-        self._faults.append(f"the program {how} after {self.answered:,} answers")
-        raise ProgramFailed(self._faults[-1])
-
-    def _exchange(self, process: Any, bodies: Sequence[str]) -> Iterator[Any]:
-        expected, self._next = self._next, self._next + len(bodies)
-        lines = (f'{{"id": {expected + place}, {body}}}\n' for place, body in enumerate(bodies))
-        left = memoryview("".join(lines).encode())
-        last, deadline = self._next, time.monotonic() + self.patience
-        while expected < last:
-            while b"\n" in self._read:
-                line, _, self._read = self._read.partition(b"\n")
-                yield self._fields(line, expected)
-                expected, deadline = expected + 1, time.monotonic() + self.patience
-            if expected == last:
-                break
-            writing = [process.stdin] if left else []
-            seconds = deadline - time.monotonic()
-            ready, writable, _ = select.select([process.stdout], writing, [], max(seconds, 0))
-            if writable:
-                left = left[os.write(process.stdin.fileno(), left[: 2**16]) :]
-            if ready:
-                data = os.read(process.stdout.fileno(), 2**16)
-                if not data:
-                    raise EOFError
-                self._read += data
-            if not (ready or writable):
-                raise ProgramFailed(
-                    f"the program gave no answer to request {expected} within {self.patience:g} s, after "
-                    f"{self.answered:,} answers; flush every line, or allow more answer_seconds"
-                )
-            if len(self._read) > LONGEST:
-                raise ProgramFailed(f"the program wrote {len(self._read):,} bytes without the end of a line")
-        if self._read:
-            raise ProgramFailed(f"the program wrote more than one answer to request {last - 1}")
+        raise ProgramFailed(f"the program {how} after {self.answered:,} answers")
 
     def _fields(self, line: bytes, expected: int) -> Any:
+        if len(line) == LONGEST:
+            raise ProgramFailed(f"the program wrote {LONGEST:,} bytes without the end of a line")
         try:
             answer = json.loads(line)
             number, *parts = (answer[name] for name in ("id", *self.fields))
             if not all(isinstance(part, list) for part in parts):
                 raise TypeError
         except (ValueError, TypeError, KeyError, RecursionError):
-            shown, wanted = cut(line.decode(errors="replace"), 80), ", ".join(f'"{name}": [..]' for name in self.fields)
+            shown, wanted = (
+                cut(line.decode(errors="replace").strip(), 80),
+                ", ".join(f'"{name}": [..]' for name in self.fields),
+            )
             raise ProgramFailed(
                 f'the program wrote {shown!r} to request {expected}; write one line {{"id": {expected}, {wanted}}}'
             ) from None
         if number != expected:
             raise ProgramFailed(f"the program answered request {number} where {expected} is next; answer in order")
         return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _write(pipe: IO[bytes], requests: Queue[bytes]) -> None:
+    """Hand requests to a program, up to an empty one; the pipe may be full for a while."""
+    with suppress(OSError, ValueError):  # the end of the program shows in what it writes
+        while left := requests.get():
+            while left:
+                left = left[pipe.write(left) :]
+
+
+def _read(pipe: IO[bytes], lines: Queue[bytes]) -> None:
+    """Take the lines of a program, and an empty one at their end."""
+    with pipe:
+        while line := pipe.readline(LONGEST):
+            lines.put(line)
+    lines.put(b"")
 
 
 class Arguments:
@@ -225,27 +231,29 @@ class Program(Arguments):
         super().__init__(interface, numbers, batch)
         fields = ("tokens", "logprobs") if logprobs else ("tokens",)
         self._draftproof_pipe = Pipe(command, patience, fields)  # snapshots of state leave it out
-        self._draftproof_cells: dict[str, Bisection] = {}
+        self._draftproof_cells: dict[str, Cells] = {}
         self.__name__ = Path(self._draftproof_pipe.command[0]).name
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         given = super().__call__(*arguments, **named)
         flat: list[Any] = []
-        places = {name: _indexed(given.pop(name), flat) for name in self.numbers}
+        places = {name: _noted(given.pop(name), flat) for name in self.numbers}
         body = ", ".join(f'"{name}": {json.dumps(plain(value))}' for name, value in given.items())
+        numbers = json.dumps(places)[1:-1].replace('"#"', "%r")
+
+        def ask(points: Sequence[Point]) -> list[Any]:
+            filled = [numbers % tuple(point) for point in points]
+            return self._draftproof_pipe.ask([", ".join(filter(None, (body, text))) for text in filled])
+
         if not followed():
-            return self._draftproof_pipe.ask([body + _filled(places, flat)])[0]
+            return ask([tuple(flat)])[0]
         if not places:
             raise NotFollowed(f"the program draws its own random numbers; {SAMPLE}, or let it take them")
         for name in places:
             if kind_of(name) not in ("uniforms", "final_uniforms"):
                 raise NotFollowed(f"{name}: cells of uniform numbers alone are bisected; {SAMPLE}")
-
-        def ask(points: Sequence[Point]) -> list[Any]:
-            return self._draftproof_pipe.ask([body + _filled(places, point) for point in points])
-
         if body not in self._draftproof_cells:
-            self._draftproof_cells[body] = Bisection(ask, len(flat))
+            self._draftproof_cells[body] = Cells(ask, len(flat))
         with suspended():
             self._draftproof_cells[body].find()
         return self._draftproof_cells[body].answer(flat)
@@ -263,7 +271,7 @@ class Program(Arguments):
             lines.append(f"it was killed from outside {_times(pipe.killed)}, started again and asked again")
         if found:
             lines.append(
-                f"bisected: {sum(each.cells for each in found):,} cells of random numbers in {len(found):,} calls, "
+                f"bisected: {sum(each.count for each in found):,} cells of random numbers in {len(found):,} calls, "
                 f"edges up to {RESOLUTION:.1g}; answers that differ inside of a cell, on less than {MISSED:.1%} of the "
                 "numbers of a call, can be missed"
             )
@@ -300,18 +308,9 @@ def plain(value: Any) -> Any:
     return str(as_python(value))
 
 
-def _indexed(value: Any, flat: list[Any]) -> Any:
-    """A nested list of numbers with the places of its numbers in `flat`, to which they are added."""
+def _noted(value: Any, flat: list[Any]) -> Any:
+    """A nested list with a mark in place of each number; the numbers are added to `flat`."""
     if isinstance(value, list):
-        return [_indexed(item, flat) for item in value]
+        return [_noted(item, flat) for item in value]
     flat.append(value)
-    return len(flat) - 1
-
-
-def _filled(places: Mapping[str, Any], flat: Sequence[float]) -> str:
-    """Numbers by name as a part of a request."""
-
-    def like(place: Any) -> Any:
-        return [like(item) for item in place] if isinstance(place, list) else flat[place]
-
-    return "".join(f', "{name}": {json.dumps(like(place))}' for name, place in places.items())
+    return "#"

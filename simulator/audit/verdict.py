@@ -25,6 +25,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import Hypothesis
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Endless
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
+from draftproof.simulator.audit.neighbours import PAIRS, unlike_neighbours
 from draftproof.simulator.audit.program import Program
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
@@ -56,6 +57,7 @@ class Request:
 
     spec: the name of the function in errors. boundary: whether coins with boundary values ("corner coins") are run.
     max_runs: calls of the function at most. drawn: how rows of the cases were sampled, None where that is not known.
+    reproducible: whether tokens of a request must not depend on its neighbours in a batch.
     Raises `InvalidInput` where `boundary` is not possible.
     """
 
@@ -65,6 +67,7 @@ class Request:
     boundary: bool = False
     max_runs: int = MOST_CALLS
     drawn: Samplings | None = None
+    reproducible: bool = False
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
@@ -325,6 +328,8 @@ def run_audit(
     cost of each case. bar: makes the progress bar of a label and a number of steps. clock: see `survey`.
     """
     name = record.request.audit.name
+    if record.request.reproducible and not _is_reproducible(record):
+        return record
     surveyed = survey(record, clock)
     if announce is not None:
         announce([cost for _, cost in surveyed])
@@ -334,6 +339,21 @@ def run_audit(
         judge(record, cases, optimum, tick)
     conclude(record)
     return record
+
+
+def _is_reproducible(record: Record) -> bool:
+    """Whether no request is seen to depend on its neighbours; the first that does is a failure, with which it ends."""
+    audit = record.request.audit
+    for case in record.request.cases:
+        with named_errors(_where(record.request, case)), one_thread():
+            unlike = unlike_neighbours(audit, case)
+        if unlike is not None:
+            record.failures.append(Failure(case, FunctionFailed(f"not reproducible: {unlike}", "", "", False)))
+            record.complete = True
+            return False
+    tried = f"reproducible: no request depends on its neighbours in {PAIRS} pairs of batches of each instance"
+    audit.audited.log.notes[tried] = None
+    return True
 
 
 def assert_called_rightly(record: Record) -> None:

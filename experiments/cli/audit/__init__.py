@@ -1,7 +1,6 @@
 """`draftproof.audit` and `draftproof audit`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
 from pathlib import Path
@@ -139,7 +138,6 @@ def audit(
         raise InvalidInput(f"shrink_seconds {shrink_seconds:g}: give a time, or 0 to keep the refuted instance")
     from draftproof.experiments.cli.audit import plan, sampled, views
     from draftproof.experiments.cli.audit.work import Report, carry_out
-    from draftproof.simulator.audit.neighbours import PAIRS, unlike_neighbours
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
     check_files([function, world], {"witness": witness})
@@ -152,14 +150,9 @@ def audit(
         wanted = {name: given[name] for name in signature(plan.Instances).parameters}
         instances = plan.Instances(**wanted)
         spec = audited.name if program is None and not isinstance(function, str) else str(function or program)
-        request = Request(spec, audited, instances.chosen(audited), boundary, max_runs, instances.samplings)
+        chosen, reproducible = instances.chosen(audited), "reproducible" in plan.listed(also)
+        request = Request(spec, audited, chosen, boundary, max_runs, instances.samplings, reproducible)
         report, is_object = Report(request), spec == audited.name
-        notes: list[str] = []
-        if "reproducible" in plan.listed(also):
-            found = unlike_neighbours(audited, request.cases)
-            if found is not None:
-                return views.not_reproducible(request, found)
-            notes = [f"reproducible: no request depends on its neighbours in {PAIRS} pairs of batches of each instance"]
         try:
             carry_out(report, shrink_seconds)
         except KeyboardInterrupt:
@@ -171,8 +164,7 @@ def audit(
             if result.verdict == INTERRUPTED:
                 raise Interrupted(result) from None
             return result
-        result = views.audit_result(report, witness, is_object)
-        return replace(result, notes=[*result.notes, *notes])
+        return views.audit_result(report, witness, is_object)
 
 
 def _refuse_beside_gallery(given: Mapping[str, Any]) -> None:

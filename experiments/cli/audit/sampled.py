@@ -270,7 +270,7 @@ def sampled_result(found: Sampled) -> Result:
         )
     if isinstance(audit.audited.function, Program):
         notes += audit.audited.function.notes
-    notes += [f"no exact answer: {found.refusal}", audit.audited.adapter]
+    notes += [f"no exact answer: {found.refusal}", audit.audited.adapter, *audit.audited.log.notes]
     failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
     tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
     title = f"{found.request.spec} ({audit.audited.interface.name} interface)"

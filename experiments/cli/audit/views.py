@@ -15,10 +15,8 @@ from draftproof.experiments.shared.progress import INTERRUPTED
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted
 from draftproof.simulator.audit.cells import MISSED
 from draftproof.simulator.audit.judge import TOLERANCE
-from draftproof.simulator.audit.neighbours import Neighbours
 from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.said import reused, said
-from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.verdicts.witness import Witness
 
 #: What people read of the row; programs get its other fields, too.
@@ -67,16 +65,6 @@ def audit_result(report: Report, witness_file: str | None, is_object: bool = Fal
     return Result(title, tables, notes, code, files)
 
 
-def not_reproducible(request: Request, found: Neighbours) -> Result:
-    """The result where tokens of a request depend on its neighbours; verdict 1."""
-    fields = {"case": found.case.name, "request": found.request, "seed": found.seed}
-    row = {**about(request.spec, request.audit), "verdict": "NOT REPRODUCIBLE", "lossless": None, **fields}
-    batches = [{"batch": batch, "tokens": tokens} for batch, tokens in zip(found.batches, found.tokens, strict=True)]
-    tables = [Table.whole(_ROWS, [row]), Table.whole((), batches, name="batches", shown=False)]
-    title = f"{request.spec} ({request.audit.audited.interface.name} interface)"
-    return Result(title, tables, [str(found), request.audit.audited.adapter], 1)
-
-
 def about(spec: str, audit: Audit) -> dict[str, Any]:
     """What every result about a function has beside its verdict."""
     audited = audit.audited
@@ -115,7 +103,7 @@ def _rests(report: Report) -> list[str]:
 
 def _verdict(report: Report) -> str:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
-    failed, others = len(report.failures), len(report.findings) + len(report.refusals)
+    failed = len(report.failures)
     kind, verdict = report.request.audit.audited.rows.kind, report.verdict
     against = verdict.refuted or verdict.alarm
     if not report.complete:
@@ -124,7 +112,7 @@ def _verdict(report: Report) -> str:
     if against:
         return "REFUTED"
     if failed:
-        return f"FAILS on {failed} of {failed + others} instances"
+        return f"FAILS on {failed} of {len(report.request.cases)} instances"
     if report.corners:
         return "REFUTED at a corner coin"
     if isinstance(report.request.audit.audited.function, Program):
