@@ -328,31 +328,23 @@ class Audited:
             f"({last_common_line(followed, on_real_numbers)}), which cannot be followed"
         )
 
-    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | InvalidVerifier]:
-        """What a call on each of these trees with real random numbers gives: its verdict, or how it fails.
+    def sampled(
+        self, batches: Sequence[Sequence[DraftNode]], coins: RealCoins
+    ) -> list[list[Verdict] | InvalidVerifier]:
+        """What a call on the trees of each batch with real random numbers gives: its verdicts, or how it fails.
 
-        seed: determines all numbers but those of generators that the function seeds by itself. A refusal is the last
+        coins: determine all numbers but those of generators that the function seeds by itself. A refusal is the last
         entry: no further call is made.
         """
-        shown = list(map(self._shown, roots))
-        real = RealCoins(seed)
-        outcomes: list[Verdict | InvalidVerifier] = []
-        with real.of_modules():
-            for root in shown:
+        shown = [tuple(map(self._shown, roots)) for roots in batches]
+        outcomes: list[list[Verdict] | InvalidVerifier] = []
+        with coins.of_modules():
+            for roots in shown:
                 try:
-                    outcome = self._outcome((root,), real, real.coin)
+                    outcomes.append(self._outcome(roots, coins, coins.coin))
                 except NotFollowed as error:
                     return [*outcomes, error]
-                outcomes.append(outcome if isinstance(outcome, FunctionFailed) else outcome[0])
         return outcomes
-
-    def called(self, roots: Sequence[DraftNode], real: RealCoins) -> list[Verdict]:
-        """The verdicts of one call with these random numbers; raises `FunctionFailed`, `NotFollowed`."""
-        with real.of_modules():
-            outcome = self._outcome(tuple(map(self._shown, roots)), real, real.coin)
-        if isinstance(outcome, FunctionFailed):
-            raise outcome
-        return outcome
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)

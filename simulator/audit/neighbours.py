@@ -12,7 +12,7 @@ from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.audit.real import RealCoins, in_library
 from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.sampling_coin import SamplingCoin
@@ -61,11 +61,17 @@ def unlike_neighbours(audit: Audit, case: Case) -> str | None:
         own, scheme = rows[request]  # so that its neighbour has drafts of another length, too
         changed = list(batch)
         changed[audit.batch - 1 - request] = scheme.draw(own.draft, coin).root(own.target, own.draft)
-        calls = [audit.audited.called(roots, _OfRequests([seed], roots)) for roots in (batch, changed)]
-        one, two = ([*call[request].accepted, call[request].correction] for call in calls)
+        one, two = (_block_of(audit, request, roots, seed) for roots in (batch, changed))
         if one != two:
             return (
                 f"with the same seed or numbers request {request} gets {one} in a batch with the drafts "
                 f"{list(map(paths_of, batch))}, and {two} in one with {list(map(paths_of, changed))}"
             )
     return None
+
+
+def _block_of(audit: Audit, request: int, roots: Sequence[DraftNode], seed: int) -> list[int]:
+    [end] = audit.audited.sampled([roots], _OfRequests([seed], roots))
+    if isinstance(end, InvalidVerifier):
+        raise end
+    return [*end[request].accepted, end[request].correction]

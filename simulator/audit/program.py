@@ -258,6 +258,11 @@ class Program(Arguments):
             self._draftproof_cells[body].find()
         return self._draftproof_cells[body].answer(flat)
 
+    @property
+    def command(self) -> list[str]:
+        """Its words."""
+        return self._draftproof_pipe.command
+
     def ends(self) -> None:
         """End the process."""
         self._draftproof_pipe.end()

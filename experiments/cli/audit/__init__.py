@@ -75,6 +75,7 @@ def audit(
     seed: int = 0,
     gallery: str | None = None,
     witness: str | None = None,
+    resume: str | None = None,
     program: str | None = None,
     numbers: str | Sequence[str] | None = None,
     answer_seconds: float = 30,
@@ -119,6 +120,7 @@ def audit(
         gallery: Audit a public project again from its checkout, or all in a folder of checkouts: FUNCTION is then an
             entry of `list gallery`, or nothing for all. Exit 1: not as recorded.
         witness: File of a witness; where it is not given, a name made from the content.
+        resume: Store of the counts of sample, from which the same command goes on if it was killed.
         numbers: Random numbers that the program takes, as uniforms,final_uniform; without them it draws its own.
         answer_seconds: Seconds in which the program must answer.
     """
@@ -132,15 +134,18 @@ def audit(
         raise InvalidInput(f"level {level}: give the largest probability of a false alarm, such as 1e-6")
     if sample is not None and sample < 1:
         raise InvalidInput(f"sample {sample}: give the number of calls, at least 1")
+    if resume is not None and sample is None:
+        raise InvalidInput("resume keeps the counts of samples; give sample, too (an exact audit starts anew)")
     if seed < 0:
         raise InvalidInput(f"seed {seed}: give a whole number from 0 on")
     if not shrink_seconds >= 0:
         raise InvalidInput(f"shrink_seconds {shrink_seconds:g}: give a time, or 0 to keep the refuted instance")
     from draftproof.experiments.cli.audit import plan, sampled, views
     from draftproof.experiments.cli.audit.work import Report, carry_out
+    from draftproof.experiments.grid.store import Store
     from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
-    check_files([function, world], {"witness": witness})
+    check_files([function, world], {"witness": witness, "resume": resume})
     chain = Sampling.parse(processing or "", "processing")
     chain.assert_row_wise()
     options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}
@@ -160,7 +165,7 @@ def audit(
         except NOT_JUDGED as error:
             if sample is None:
                 raise
-            result = sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
+            result = sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed, Store(resume)))
             if result.verdict == INTERRUPTED:
                 raise Interrupted(result) from None
             return result

@@ -54,7 +54,7 @@ def shifted(p: Any, q: Any, share: float) -> Any:
 class RowsAfter:
     """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
 
-    draft: for the depths that are drafted; at deeper ones no alternative is shifted.
+    draft: those of the draft, None where nothing is drafted: there no alternative is shifted.
     """
 
     target: tuple[Any, ...]
@@ -99,6 +99,12 @@ class Counts:
     def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Counts:
         """Counts from how often each text of this length occurred, shape `(V**length,)`."""
         return cls(tuple(whole.reshape(vocab_size**depth, vocab_size, -1).sum(-1) for depth in range(length)))
+
+    @property
+    def of_texts(self) -> list[int]:
+        """How often each whole text occurred, as `of_outcomes` takes it."""
+        whole: list[int] = self.counts[-1].ravel().tolist()
+        return whole
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))

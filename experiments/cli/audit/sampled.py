@@ -3,34 +3,37 @@
 Its blocks, each continued with the target's law to one length, are texts with the target's law if it is lossless. The
 sequential test (`e_process.py`) looks at them after every portion: the probability that it ever refutes a lossless
 function, however long it runs, is at most the level. Nothing that it finds is a proof, but for a call that fails: a
-function that fails on a legal case is not lossless, however rarely it does.
+function that fails on a legal case is not lossless, however rarely it does. The blocks of a batch are one text, one
+request after the other, so that the test sees whether they depend on each other, too.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from math import exp, inf, log
+from typing import Any
 
 import numpy as np
 
 from draftproof.experiments.cli.audit.e_process import FOUND, Counts, RowsAfter, log_e_value, refutes, smallest_found
 from draftproof.experiments.cli.audit.views import about
-from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.code import file_digest
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.program import Program
+from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
-from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.tables import context_at
@@ -39,6 +42,10 @@ from draftproof.simulator.tables import context_at
 PORTION = 128
 #: Exit code where nothing was found: neither a proof nor a refutation.
 NOT_JUDGED = 2
+#: Seconds between two entries of the counts in a store.
+SAVED_SECONDS = 1.0
+#: Texts of one length at most that are counted.
+MOST_TEXTS = 2**16
 #: Calls from which the duration is estimated.
 _PILOT = 8
 #: Replaces the logarithm of an infinite e-value, which JSON cannot hold.
@@ -98,16 +105,36 @@ class Sampled:
 class _Instance:
     """The texts of one case, and the counts of their tokens."""
 
-    def __init__(self, request: Request, case: Case, generator: np.random.Generator) -> None:
-        self.audit, self.case, self.length = request.audit, case, case.scheme.depth + 1
-        self._expected: Instance = self.audit.expected_instance(case.instance, case.scheme)
+    def __init__(self, request: Request, case: Case) -> None:
+        self.audit, self.case = request.audit, case
         self._verifier = self.audit.verifier(case.instance, case.scheme)
-        self._generator, self._coin = generator, SamplingCoin(generator)
-        plain = self._expected.converted(FLOAT64, case.scheme.depth)
-        self._target = plain.target
-        self.rows = RowsAfter(tuple(plain.target.tables), tuple(plain.draft.tables[: case.scheme.depth]))
+        self._requests = [
+            (
+                expected := self.audit.expected_instance(own.instance, own.scheme),
+                own.scheme,
+                expected.converted(FLOAT64, own.scheme.depth),
+            )
+            for own in self.audit.by_request(case)
+        ]
+        self._size, self._length = case.instance.vocab_size, sum(scheme.depth + 1 for _, scheme, _ in self._requests)
+        if self._size**self._length > MOST_TEXTS:
+            raise InvalidInput(
+                f"{self._size}^{self._length} texts of a batch are too many to be counted; take fewer requests or "
+                "shorter drafts"
+            )
+        self.rows = self._rows()
         self.counts = self._counted([])
         self.failures: list[Failure] = []
+
+    def _rows(self) -> RowsAfter:
+        """The rows after each token of the texts, whatever the requests before wrote."""
+        target: list[Any] = []
+        draft: list[Any] = []
+        for _, scheme, plain in self._requests:
+            before = self._size ** len(target)
+            target += [np.tile(table, (before, 1)) for table in plain.target.tables]
+            draft += [*(np.tile(table, (before, 1)) for table in plain.draft.tables[: scheme.depth]), None]
+        return RowsAfter(tuple(target), tuple(draft))
 
     @property
     def calls(self) -> int:
@@ -116,22 +143,43 @@ class _Instance:
 
     def add(self, calls: int, seed: Sequence[int]) -> None:
         """Count the texts and the failures of so many more calls."""
-        scheme, expected = self.case.scheme, self._expected
         if not calls:
             return
-        trees = [scheme.draw(expected.draft, self._coin) for _ in range(calls)]
-        roots: list[DraftNode] = [tree.root(expected.target, expected.draft) for tree in trees]
+        coin = SamplingCoin(np.random.default_rng([*seed, 0]))
+        drawn = [[scheme.draw(expected.draft, coin) for expected, scheme, _ in self._requests] for _ in range(calls)]
+        roots = [
+            [tree.root(own.target, own.draft) for tree, (own, *_) in zip(trees, self._requests, strict=True)]
+            for trees in drawn
+        ]
         texts = []
-        ends = self._verifier.sampled(roots, seed)
-        for end, tree in zip(ends, trees, strict=False):
+        ends = self._verifier.sampled(roots, RealCoins([*seed, 1]))
+        for end, trees in zip(ends, drawn, strict=False):
             if isinstance(end, FunctionFailed):
                 self.failures.append(Failure(self.case, end))
-            elif isinstance(end, Verdict):
-                assert_verdict(end, tree, expected.vocab_size)
-                texts.append(self._text(end))
+            elif isinstance(end, list):
+                for verdict, tree in zip(end, trees, strict=True):
+                    assert_verdict(verdict, tree, self._size)
+                texts.append(self._text(end, coin))
         self.counts += self._counted(texts)
         if isinstance(ends[-1], NotFollowed):
             raise ends[-1]
+
+    def _text(self, verdicts: Sequence[Verdict], coin: SamplingCoin) -> tuple[int, ...]:
+        """The blocks, each continued with the target's law."""
+        whole: tuple[int, ...] = ()
+        for verdict, (_, scheme, plain) in zip(verdicts, self._requests, strict=True):
+            text = (*verdict.accepted, verdict.correction)
+            while len(text) <= scheme.depth:
+                text = (*text, coin.choose(plain.target.row(text)))
+            whole += text[: scheme.depth + 1]
+        return whole
+
+    def _counted(self, texts: list[tuple[int, ...]]) -> Counts:
+        return Counts.of(np.array(texts, dtype=np.int64).reshape(-1, self._length), self._size)
+
+    def restore(self, texts: Sequence[int]) -> None:
+        """Go on from how often each text came in another run."""
+        self.counts = Counts.of_outcomes(np.array(texts, dtype=np.int64), self._size, self._length)
 
     def worst(self) -> Place:
         """The token that came most unlike its probability."""
@@ -149,72 +197,107 @@ class _Instance:
             places.append(Place(self.case, context, token, *seen, float(rows[row, token]), number))
         return max(places, key=lambda place: place.deviations)
 
-    def _text(self, verdict: Verdict) -> tuple[int, ...]:
-        """The block, continued with the target's law."""
-        text = (*verdict.accepted, verdict.correction)
-        while len(text) < self.length:
-            text = (*text, self._coin.choose(self._target.row(text)))
-        return text
 
-    def _counted(self, texts: list[tuple[int, ...]]) -> Counts:
-        return Counts.of(np.array(texts, dtype=np.int64).reshape(-1, self.length), self._expected.vocab_size)
+class _Test:
+    """The state of the test on all instances. portions: how many were begun; each has random numbers of its own."""
+
+    def __init__(self, request: Request, seed: int, wanted: int) -> None:
+        self._request, self._seed, self._wanted = request, seed, wanted
+        self.instances = [_Instance(request, case) for case in request.cases]
+        self.portions, self.largest = 0, 0.0
+
+    @property
+    def done(self) -> int:
+        """All calls so far."""
+        return sum(instance.calls for instance in self.instances)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Those of single calls."""
+        return [failure for instance in self.instances for failure in instance.failures]
+
+    def add(self, calls: int) -> int:
+        """That many more calls on every instance, as far as they are wanted; their number."""
+        before = self.done
+        for instance in self.instances:
+            where = f"{self._request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
+            self.portions += 1
+            with named_errors(where), one_thread():
+                instance.add(min(calls, self._wanted - self.done), (self._seed, self.portions))
+        return self.done - before
+
+    def look(self) -> float:
+        """The logarithm of the largest e-value at any look so far, this one included."""
+        counts = [instance.counts for instance in self.instances]
+        self.largest = max(self.largest, log_e_value(counts, [instance.rows for instance in self.instances]))
+        return self.largest
+
+    def key(self, words: Sequence[str]) -> str:
+        """Of its row in a store: what is called, on which instances, with which files among the words of a command."""
+        audit, cases = self._request.audit, self._request.cases
+        given = [(each, str(case.scheme)) for case in cases for each in (case.instance.target, case.instance.draft)]
+        fields = {
+            **about(self._request.spec, audit),
+            "batch": audit.batch,
+            "processing": audit.processing.text,
+            "seed": self._seed,
+            "files": {word: file_digest(word) for word in words},
+            "rows": [[scheme, *(str(table.tolist()) for table in each.tables)] for each, scheme in given],
+        }
+        return strong_id(fields)
+
+    def as_row(self, key: str) -> dict[str, Any]:
+        """Its state as a row of a store."""
+        kept = [instance.counts.of_texts for instance in self.instances]
+        state = {"portions": self.portions, "largest": min(self.largest, _INFINITE), "counts": kept}
+        return {"strong_id": key, "kind": "samples", **state}
+
+    def restore(self, row: Mapping[str, Any]) -> None:
+        """Go on from such a row."""
+        self.portions, self.largest = row["portions"], row["largest"]
+        for instance, kept in zip(self.instances, row["counts"], strict=True):
+            instance.restore(kept)
 
 
-def sample(request: Request, refusal: str, wanted: int, level: float, seed: int) -> Sampled:
+def sample(request: Request, refusal: str, wanted: int, level: float, seed: int, store: Store | None = None) -> Sampled:
     """The test on up to so many calls, the instances in turn; it ends where it refutes, or after calls that failed.
 
-    Raises `InvalidInput` for a batch, and `InvalidVerifier` where every call fails in a way that wrong arguments
-    explain.
+    store: has the counts of a run that was killed, and gets those of this one. Raises `InvalidInput` for a batch with
+    too many texts, and `InvalidVerifier` where every call fails in a way that wrong arguments explain.
     """
-    if request.audit.batch > 1:
-        raise InvalidInput("samples are of one request a call; leave out the batch")
-    generator = np.random.default_rng([seed, wanted])
-    instances = [_Instance(request, case, generator) for case in request.cases]
-    portions, largest = count(), 0.0
-
-    def add(calls: int) -> int:
-        """That many more calls on every instance, as far as they are wanted; their number."""
-        before = done_by()
-        for instance in instances:
-            where = f"{request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
-            with named_errors(where), one_thread():
-                instance.add(min(calls, wanted - done_by()), (seed, next(portions)))
-        return done_by() - before
-
-    def done_by() -> int:
-        return sum(instance.calls for instance in instances)
-
-    def failures() -> list[Failure]:
-        return [failure for instance in instances for failure in instance.failures]
-
-    started = time.perf_counter()
-    done = add(_PILOT)
-    if len(failures()) == done:
-        assert_called_rightly(Record(request, failures=failures()))
-    seconds = (time.perf_counter() - started) / done * wanted
+    test, program = _Test(request, seed, wanted), request.audit.audited.function
+    store = Store(None) if store is None else store
+    key = test.key([*program.command, *program.numbers] if isinstance(program, Program) else [])
+    if key in store:
+        test.restore(store[key])
+        remark(f"goes on after {test.done:,} calls")
+    started, before = time.perf_counter(), test.done
+    made = test.add(_PILOT)
+    if made and len(test.failures) == made:
+        assert_called_rightly(Record(request, failures=test.failures))
+    seconds = (time.perf_counter() - started) / max(made, 1) * (wanted - before)
     remark(f"no exact answer: {refusal}")
-    remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
-    finished, stopped = False, ""
+    remark(f"up to {wanted:,} calls with real random numbers on {len(test.instances)} instances, {duration(seconds)}")
+    finished, stopped, saved = False, "", started
     with bar(f"{request.audit.name}: calls", wanted) as tick, suppress(KeyboardInterrupt):
-        tick(done)
+        tick(test.done)
         try:
-            while done < wanted and not refutes(largest, level) and not failures():
-                made = add(PORTION)
-                done += made
-                tick(made)
-                largest = max(largest, _log_value(instances))
+            while test.done < wanted and not refutes(test.look(), level) and not test.failures:
+                tick(test.add(PORTION))
+                if time.perf_counter() > saved + SAVED_SECONDS and not test.failures:
+                    store.add(test.as_row(key))
+                    saved = time.perf_counter()
         except NotFollowed as error:
             stopped = str(error)
         finished = True
-    largest, done = max(largest, _log_value(instances)), done_by()
-    would_find = smallest_found([instance.counts for instance in instances], [each.rows for each in instances], level)
-    place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
-    ends = tuple(failures()), stopped, finished
-    return Sampled(request, refusal, seed, level, wanted, done, largest, would_find, place, *ends)
-
-
-def _log_value(instances: Sequence[_Instance]) -> float:
-    return log_e_value([instance.counts for instance in instances], [instance.rows for instance in instances])
+    largest = test.look()
+    if not test.failures:
+        store.add(test.as_row(key))
+    counts, rows = [each.counts for each in test.instances], [each.rows for each in test.instances]
+    would_find = smallest_found(counts, rows, level)
+    place = max((instance.worst() for instance in test.instances), key=lambda place: place.deviations)
+    ends = tuple(test.failures), stopped, finished
+    return Sampled(request, refusal, seed, level, wanted, test.done, largest, would_find, place, *ends)
 
 
 _ROWS = (

@@ -1,7 +1,9 @@
 """`draftproof audit --program CMD`: programs in any language, through a pipe."""
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes, smallest_found
+from draftproof.experiments.grid.store import stored_rows
 from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Cells
 from draftproof.simulator.audit.function import refutation
 from draftproof.simulator.symbolic import NotFollowed, load
@@ -214,6 +217,52 @@ def test_a_program_that_is_killed_is_started_again_and_nothing_is_lost(draftproo
     assert "was ended by signal 9 (SIGKILL)" in ran.err
 
 
+def test_a_sampled_audit_that_is_killed_goes_on_where_it_was(draftproof):
+    """kill -9 of the audit itself: the same command goes on from the counts of its store, with more samples too."""
+    given = ["--program", PYTHON, *map(str, CHAIN), "--cases", "short", "--resume", "counts.db", "--sample"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "draftproof", "audit", *given, "1000000"], start_new_session=True, stderr=subprocess.PIPE
+    )
+    while not rows_of("counts.db"):
+        assert running.poll() is None
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    [before] = rows_of("counts.db")
+    calls = sum(map(sum, before["counts"]))
+    ran = draftproof("audit", *given, calls + 500)
+    assert f"goes on after {calls:,} calls" in ran.err
+    assert (ran.code, ran.row["samples"]) == (2, calls + 500)
+    [after] = rows_of("counts.db")
+    assert all(new >= old for new, old in zip(after["counts"][0], before["counts"][0], strict=True))
+    assert after["portions"] > before["portions"]
+    other = draftproof("audit", *given, 200, "--seed", 1)
+    assert (other.row["samples"], "goes on" in other.err) == (200, False)
+
+
+def rows_of(path):
+    """The rows of a store, none where it is not there yet."""
+    return list(stored_rows(path)) if Path(path).exists() else []
+
+
+@pytest.mark.parametrize(("drawn", "code"), [("random.random()", 2), ("shared", 1)])
+def test_batches_of_a_program_that_draws_its_own_are_sampled(draftproof, drawn, code):
+    """One number for all requests leaves each of them its law; the test sees that they depend on each other."""
+    before = MATCHING + "\nimport random\ndef all_of(p):\n    shared = random.random()\n"
+    before += f"    return [[pick(rows[0], {drawn})] for rows in p]\n"
+    ran = audited(
+        draftproof, write("own.py", before, "all_of(asked['p'])"), "--batch", 2, "--sample", 3000, cases="context"
+    )
+    assert ran.code == code
+    assert ran.row["verdict"].startswith("REFUTED" if code == 1 else "NO BIAS FOUND in 3,000 samples")
+
+
+def test_a_batch_with_too_many_texts_is_refused(draftproof):
+    ran = audited(draftproof, PYTHON, "--batch", 9, "--sample", 100, cases="context")
+    assert ran.code == 2
+    assert "texts of a batch are too many to be counted; take fewer requests" in ran.err
+
+
 def test_the_program_is_ended_with_its_children(draftproof):
     command = f"{sys.executable} {PROGRAMS}/faulty.py child 10"
     assert audited(draftproof, command, "--sample", 100, "--answer-seconds", 1, cases="short").code == 2
@@ -234,6 +283,7 @@ def test_the_program_is_ended_with_its_children(draftproof):
         (("--program", "true", "--answer-seconds", "0"), "give a time above 0"),
         (("--program", "./not_there", "--interface", "chain", "--numbers", "uniforms"), "cannot run ./not_there"),
         (("x.py:f", "--numbers", "uniforms"), "numbers are for a program"),
+        (("--program", "true", "--resume", "counts.db"), "resume keeps the counts of samples"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, given, named):
