@@ -1,4 +1,4 @@
-"""Texts of a batch: each is what it is alone, ends where it should, leaves and is gone on from; mixing up is noticed."""
+"""Texts of a batch: each is what it is alone, ends where it should, leaves and is gone on from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
