@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.run import Question, run
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.result import Interrupted, Result
-from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
+from draftproof.experiments.shared.progress import counted, cut_short
 
 T = TypeVar("T")
+
+
+class AtHand(KeyboardInterrupt):
+    """Ctrl-C while a row was computed. about: its cell; row: with the numbers so far, which no store keeps."""
+
+    def __init__(self, about: Any, row: Row) -> None:
+        super().__init__()
+        self.about, self.row = about, row
+
+
+@dataclass(frozen=True)
+class Answers(Generic[T]):
+    """Cells with their rows, in order. missing: how many more Ctrl-C has left without one."""
+
+    rows: list[tuple[T, Row]]
+    missing: int = 0
+
+    def result(self, made: Result) -> Result:
+        """The result made from the rows; raises `Interrupted` with it where some are missing."""
+        if not self.missing:
+            return made
+        raise Interrupted(replace(made, title=f"UNFINISHED, {counted(self.missing, 'row')} missing: {made.title}"))
 
 
 def answers(
@@ -23,8 +45,8 @@ def answers(
     name: Callable[[T], str],
     resume: str | None,
     machines: Machines = HERE,
-) -> list[tuple[T, Row]]:
-    """Each cell with its row, in order; after Ctrl-C those that are there, or `KeyboardInterrupt` where there are none.
+) -> Answers[T]:
+    """The row of each cell; raises `KeyboardInterrupt` where Ctrl-C leaves none.
 
     compute: gives the row of a cell and of `shared`, which is sent once to each process. kind: of the rows. name: gives
     the id of the row of a cell. It is asked for only where rows are stored in the file `resume`: objects of Python have
@@ -34,18 +56,12 @@ def answers(
     questions = [Question(name(cell) if resume else str(number), cell) for number, cell in enumerate(cells)]
     try:
         run(questions, store, compute, *shared, machines=machines, message=None, shown=False)
-    except KeyboardInterrupt:
-        done = [each for each in questions if each.strong_id in store]
+    except KeyboardInterrupt as stop:
+        done = [(each.about, store[each.strong_id]) for each in questions if each.strong_id in store]
+        missing = len(cells) - len(done)
         cut_short(len(done), len(cells), "rows", resume)
+        done += [(stop.about, stop.row)] if isinstance(stop, AtHand) else []
         if not done:
             raise
-        return [(each.about, store[each.strong_id]) for each in done]
-    return [(each.about, store[each.strong_id]) for each in questions]
-
-
-def finished(result: Result, done: int, wanted: int) -> Result:
-    """The result; raises `Interrupted` with it where only so many of the rows that were wanted are done."""
-    if done == wanted:
-        return result
-    title = f"UNFINISHED, {done} of {wanted} rows: {result.title}"
-    raise Interrupted(replace(result, title=title, verdict=INTERRUPTED))
+        return Answers(done, missing)
+    return Answers([(each.about, store[each.strong_id]) for each in questions])

@@ -215,7 +215,7 @@ FILED = [
     ("bound --gap 0", "gap 0 is not positive; take one"), ("bound --seconds 0", "seconds 0 is not positive"),
     ("bound --gap x", "'--gap'"), ("bound --certificate none/c.json", "cannot write certificate none/c.json"),
     ("bound --scheme beam", "unknown scheme 'beam'"), ("bound --K x", "K 'x': give a whole number"),
-    ("bound --plot none/a.png", "cannot write plot none/a.png"),
+    ("bound --bias 0 --plot none/a.png", "cannot write plot none/a.png"),
     ("claims gbv-at-least-blok", "did you mean gbv-at-least-block"), ("claims bogus", "experiments/claims/claims.toml"),
     ("claims actions --folder nowhere", "folder nowhere is not a folder; make it first"), ("claims --jobs 0", "jobs 0"),
     ("claims -o a.xyz", ".json, .jsonl, .csv, .md, .html"),

@@ -76,13 +76,13 @@ PAIR = f"{MODELS_WORLD},roots=2 --K 1 --L2 1"
 #: Every command that writes, with all of its options that name a file.
 COMMANDS = {
     "list": "list -o a.json",
-    "check": "check naive_from_target --world family:dirichlet,vocab=2 --L2 1 --witness w.json -o a.json",
+    "check": "check naive_from_target --world family:dirichlet,vocab=2 --L2 1 --witness w.json --resume r -o a.json",
     "check FILE.py": "check own.py:Naive --world family:dirichlet,denominator=20,seeds=0..39 -o a.json",
     "compare": f"compare nss naive {SHAPES} --jobs 1 --resume r {TABLES}",
     "compare, 2 processes": f"compare nss naive specinfer traversal spectr block_by_weights {SHAPES} --jobs 2 "
     "--resume r -o a.json",
     "compare FILE.toml": "compare small.toml --jobs 1 --resume r -o a.csv",
-    "bound": "bound --certificate b.json --plot b.png -o a.json",
+    "bound": "bound --certificate b.json --resume r -o a.json",
     "bound --bias": f"bound block {WORLD} --bias 0,.1 --certificate c.json --plot b.png -o a.json",
     "check, two tokenizers": "check slem --world strings:drafted=2,after=a -o a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",

@@ -137,7 +137,7 @@ def test_the_standard_check_and_one_of_several_verifiers_say_that_they_are_unfin
     given = ("--world", "family:dirichlet,seeds=0..1", "--K", 1, "--L2", 1, "--engine", "enumerate")
     both = draftproof("check", "nss", "naive", *given)
     assert both.code == 130
-    assert both.out.startswith("UNFINISHED, 1 of 2 rows: nss on ")
+    assert both.out.startswith("UNFINISHED, 1 row missing: nss on ")
     assert "naive" not in both.out
 
 

@@ -33,7 +33,7 @@ OUTPUTS = (
     f"compare block {SMALL} -o @",
     f"compare block {SMALL} --plot @",
     f"bound {SMALL} --certificate @",
-    f"bound {SMALL} --plot @",
+    f"bound {SMALL} --bias 0 --plot @",
     "prove block -o @",
     "model train --out @",
     "model validate --world models:@",

@@ -32,6 +32,7 @@ def bound(
     method: Literal["auto", "levels", "columns"] = "auto",
     certificate: str | None = None,
     plot: str | None = None,
+    resume: str | None = None,
     jobs: int = 1,
     dask: str | None = None,
 ) -> Result:
@@ -50,29 +51,29 @@ def bound(
         L1: Length of its trunk.
         L2: Length of its branches.
         certificate: File of what proves the bounds; several are numbered.
-        plot: PNG of the gap against time, or of the curve and the verifiers.
+        resume: Store of rows, kept and reused.
 
     Other Parameters:
         sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
         draft_sampling: How tokens are drawn from the draft, where otherwise.
         measure: Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.
+        plot: Of bias: PNG of the curve and the verifiers.
         gap: Certified gap to reach.
         seconds: Stop the solver at each root after so many seconds.
         method: How the optimum is found.
         jobs: Number of processes, started where the bounds at the roots take more than a few seconds.
         dask: Address of a Dask scheduler that computes the bounds at each root, as tcp://HOST:PORT.
     """
-    from draftproof.experiments.cli.bound.curve import curve_result
+    from draftproof.experiments.cli.bound.curve import BLOCK, check_measure, curve_result
     from draftproof.experiments.cli.bound.long_run import long_run_result
-    from draftproof.experiments.cli.bound.measures import check_measure, measured_result
     from draftproof.experiments.cli.bound.optimum import optimum_result
-    from draftproof.experiments.cli.bound.programs import Files, programs_of
+    from draftproof.experiments.cli.bound.programs import Run, programs_of
     from draftproof.experiments.grid.bounds import Goal
     from draftproof.experiments.grid.machines import Machines, refuse_objects
 
-    if bias is None and (verifiers or measure != "block"):
-        raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
-    others = {"bias": bias, "seconds": seconds, "plot": plot, "dask": dask, "method": method}
+    if bias is None and (verifiers or plot or measure != BLOCK):
+        raise InvalidInput("verifiers, measure and plot are for bias; add it, as in bias 0,.01,.05")
+    others = {"bias": bias, "seconds": seconds, "dask": dask, "method": method}
     if long_run and (given := [name for name, value in others.items() if value not in (None, "auto")]):
         raise InvalidInput(f"the long run has no {given[0]}; leave it out")
     if bias is not None and method != "auto":
@@ -82,12 +83,12 @@ def bound(
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
     check_measure(measure, certificate, plot, seconds, dask)
-    machines = Machines(jobs, dask)
-    refuse_objects({"dask": dask is not None, "jobs": jobs > 1}, {"world": world, "scheme": scheme})
+    away = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
+    refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
-    files = Files(certificate, plot, [verifiers, world, scheme])
-    check_files(files.inputs, {"certificate": certificate, "plot": plot})
+    run = Run(Machines(jobs, dask), resume, certificate, plot, [verifiers, world, scheme])
+    check_files(run.inputs, {"certificate": certificate, "plot": plot, "resume": resume})
     lengths = {"K": K, "L1": L1, "L2": L2}
     if scheme is None and any(value is not None for value in lengths.values()):
         scheme = "delayed"  # a shape goes before another scheme in an instance file
@@ -98,12 +99,10 @@ def bound(
     if plot and len(programs) > 1:
         raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
     if long_run:
-        return long_run_result(programs, gap, files)
+        return long_run_result(programs, gap, run)
     if bias is None:
-        return optimum_result(programs, Goal(gap, seconds, method), files, machines)
-    if measure != "block":
-        return measured_result(measure, programs, biases, named)
-    return curve_result(programs, biases, named, Goal(gap, seconds), files, machines)
+        return optimum_result(programs, Goal(gap, seconds, method), run)
+    return curve_result(measure, programs, biases, named, Goal(gap, seconds), run)
 
 
 def biases_of(bias: Any) -> list[Fraction]:

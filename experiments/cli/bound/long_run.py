@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from typing import Any
 
-from draftproof.experiments.cli.bound.programs import PLACE, Files, Programs, check_note
+from draftproof.experiments.cli.bound.programs import PLACE, Programs, Run, check_note
 from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Column, Result, Table, hidden
+from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import bar, counted, remark
 from draftproof.lp_analysis import LongRun, dumps, long_run
 from draftproof.lp_analysis.certificates import long_run_certificate
@@ -23,44 +25,46 @@ _ROWS = (
     Column("upper", "exact", "at most"),
     Column("gap", "exact"),
     Column("one_block", "exact", "by best blocks"),
-    Column("seconds"),
-    Column("one_block_seconds", title="one block, s"),
     *hidden("rounds", "certificate", "source", "versions"),
 )
 #: What people must know to read the table.
 NOTE = (
     "tokens a block where each begins in the state, the last tokens, that the one before left; by best blocks: with "
-    "the plans that are best for each single block. Seconds: of all programs, and of one block in every state."
+    "the plans that are best for each single block."
 )
 APART = "the bounds are apart by more than the gap: float64 goes no further, or the state of the start decides"
 
 
-def long_run_result(programs: Sequence[Programs], gap: float, files: Files) -> Result:
+def long_run_result(programs: Sequence[Programs], gap: float, run: Run) -> Result:
     """The bounds of each world on its scheme; raises as `draftproof.lp_analysis.long_run` does."""
-    names = files.one_each(len(programs))
-    rows, made = [], {}
-    for each, name in zip(programs, names, strict=True):
-        found, *seconds = timed_long_run(each.world, each.scheme, gap)
-        if name:
-            made[name] = dumps(long_run_certificate(found))
-        times = dict(zip(("seconds", "one_block_seconds"), (round(value, 3) for value in seconds), strict=True))
-        about = {"certificate": name, "source": each.world.source, "versions": versions()}
-        rows.append({**each.place, **found.to_dict(), **times, **about})
-    notes = [NOTE, *([APART] if any(row["gap"] > gap for row in rows) else []), *check_note(made)]
+    names = run.certificates(len(programs))
+    one_each = [Programs(each.world, each.scheme, each.roots[:1], each.cut) for each in programs]
+    by_program, finished = run.rows(one_each, long_run_row, gap, gap=gap)
+    found = [row for rows in by_program for row in rows]
+    made = {name: row["proof"] for name, row in zip(names, found, strict=False) if name}
+    rows = [
+        {**each.place, **row, "certificate": name, "source": each.world.source}
+        for each, row, name in zip(programs, found, names, strict=False)
+    ]
+    notes = [NOTE, *([APART] if any(row["gap_float"] > gap for row in rows) else []), *check_note(made)]
     title = "the most tokens a block in the long run, bounds in exact arithmetic"
-    return Result(title, [Table.of(_ROWS, rows)], notes, 0, made)
+    return finished(Result(title, [Table.of(_ROWS, rows)], notes, 0, made))
 
 
-def timed_long_run(world: World, scheme: DraftScheme, gap: float) -> tuple[LongRun, float, float]:
-    """The bounds of a world; the seconds that they took, and those of the optimum of one block in every state."""
+def long_run_row(about: tuple[int, int], programs: Sequence[Programs], certified: bool, gap: float) -> Row:
+    """The row of a world on its scheme."""
+    own = programs[about[0]]
+    found = long_run_of(own.world, own.scheme, gap)
+    row: dict[str, Any] = {"kind": "root", "versions": versions()}
+    for key, value in found.to_dict().items():
+        row |= {key: value} if isinstance(value, int) else number_fields(key, value)
+    return row | ({"proof": dumps(long_run_certificate(found))} if certified else {})
+
+
+def long_run_of(world: World, scheme: DraftScheme, gap: float) -> LongRun:
+    """The bounds of a world on a scheme, with a bar of the programs."""
     root = world.cases(scheme.depth, RATIONAL)[0]
-    states, begun, done = len(Source.of(root.target, root.draft).target), time.perf_counter(), list[float]()
+    states = len(Source.of(root.target, root.draft).target)
     remark(f"{counted(states, 'state')}, a program for each in every round; two to four rounds are usual")
     with bar("programs", 3 * states) as tick:
-
-        def note(steps: int) -> None:
-            done.append(time.perf_counter())
-            tick(steps)
-
-        found = long_run(root.target, root.draft, scheme, gap=gap, tick=note)
-    return found, time.perf_counter() - begun, done[states - 1] - begun
+        return long_run(root.target, root.draft, scheme, gap=gap, tick=tick)

@@ -1,15 +1,20 @@
-"""The programs that `bound` solves: one for each root of a world, on one scheme; and the files that it writes."""
+"""The programs that `bound` solves: one for each root of a world, on one scheme; their rows and certificates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.cli.answers import answers
+from draftproof.experiments.grid.machines import Machines
+from draftproof.experiments.grid.rows import mixture, row_id
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.worlds import GridWorld, World
-from draftproof.experiments.result import Column
+from draftproof.experiments.result import Column, Result, number_of
 from draftproof.experiments.shared.output import check_files
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import RATIONAL
@@ -39,10 +44,10 @@ class Programs:
         """World and scheme, for rows."""
         return {"world": str(self.world), "scheme": str(self.scheme)}
 
-    def weights(self, count: int) -> list[Fraction]:
-        """The shares of the first roots, with sum 1."""
-        exact = [Fraction(root.weight) for root in self.roots[:count]]
-        return [weight / sum(exact) for weight in exact]
+    def mean(self, values: Sequence[Any]) -> Fraction | float:
+        """The mean over the first roots, which have these values, by their weights."""
+        weights = [Fraction(root.weight) for root in self.roots[: len(values)]]
+        return mixture([weight / sum(weights) for weight in weights], [number_of(value) for value in values])
 
 
 def programs_of(cells: Iterable[tuple[World, DraftScheme]]) -> list[Programs]:
@@ -66,44 +71,53 @@ def programs_of(cells: Iterable[tuple[World, DraftScheme]]) -> list[Programs]:
 
 
 @dataclass(frozen=True)
-class Files:
-    """The files of one run: of certificates, of a picture, and those that may be read."""
+class Run:
+    """How the programs are solved and where rows and certificates go. inputs: files that may be read.
 
+    certificate: the file of what proves the bounds; of several programs each has its own, numbered.
+    """
+
+    machines: Machines
+    resume: str | None
     certificate: str | None
     plot: str | None
     inputs: Sequence[Any]
 
-    def certificates(self, programs: Sequence[Programs]) -> list[tuple[str | None, str | None]]:
-        """For each root the file of its certificate, and for one of a cut vocabulary that of its upper bound, `-above`.
+    def rows(
+        self, programs: Sequence[Programs], compute: Any, *shared: Any, **settings: Any
+    ) -> tuple[list[list[Row]], Callable[[Result], Result]]:
+        """The rows of the roots of each world and scheme, and what makes the result from theirs; see `answers`.
 
-        A single root has `certificate` itself, several have it numbered before the suffix. Raises `InvalidInput` for a
-        name that is taken.
+        compute: gives the row of one root. settings: what decides a row, beside its program and whether there is a
+        certificate in it.
         """
-        roots = [root for each in programs for root in each.roots]
-        above = [
-            name if root.above else None for root, name in zip(roots, self._named(len(roots), "-above"), strict=True)
-        ]
-        made = list(zip(self._named(len(roots)), above, strict=True))
-        self._check(name for pair in made for name in pair)
-        return made
+        cells = [(each, place) for each, own in enumerate(programs) for place in range(len(own.roots))]
+        certified = self.certificate is not None
+        name = partial(_name, programs, compute.__name__, {**settings, "certificate": certified})
+        how: Any = {"kind": "root", "name": name, "resume": self.resume, "machines": self.machines}
+        found = answers(cells, compute, programs, certified, *shared, **how)
+        return [
+            [row for (number, _), row in found.rows if number == each] for each in range(len(programs))
+        ], found.result
 
-    def one_each(self, count: int) -> list[str | None]:
-        """For each of so many the file of its certificate, numbered where there are several."""
-        names = self._named(count)
-        self._check(names)
-        return names
+    def certificates(self, count: int, middle: str = "") -> list[str | None]:
+        """For each of so many programs the file of its certificate, with numbers where there are several.
 
-    def _named(self, count: int, middle: str = "") -> list[str | None]:
+        Raises `InvalidInput` for a name that is taken.
+        """
         if self.certificate is None:
             return [None] * count
         path = Path(self.certificate)
         ends = [middle + (f"-{number}" if count > 1 else "") for number in range(1, count + 1)]
-        return [str(path.with_name(f"{path.stem}{end}{path.suffix}")) if end else self.certificate for end in ends]
-
-    def _check(self, names: Iterable[str | None]) -> None:
-        given = [name for name in names if name]
-        numbered = {f"certificate, file {number}": name for number, name in enumerate(given, start=1)}
+        names = [str(path.with_name(f"{path.stem}{end}{path.suffix}")) if end else self.certificate for end in ends]
+        numbered = {f"certificate, file {number}": name for number, name in enumerate(names, start=1)}
         check_files(self.inputs, {"plot": self.plot, **numbered})
+        return [*names]
+
+
+def _name(programs: Sequence[Programs], work: str, settings: dict[str, Any], cell: tuple[int, int]) -> str:
+    own = programs[cell[0]]
+    return row_id(work, {**own.world.source, "root": cell[1]}, own.scheme, **settings)
 
 
 def check_note(files: Iterable[str]) -> list[str]:

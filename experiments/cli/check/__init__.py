@@ -133,8 +133,8 @@ def check(
     cells = [(each, shape) for each in named for shape in listed]
     name = partial(_name, source, settings)
     found = answers(cells, compute, *shared, kind="check", name=name, resume=resume, machines=machines)
-    rows = [(each, row) for (each, _), row in found]
-    return result_of(rows, len(cells), witness, saved=count is None)
+    rows = [(each, row) for (each, _), row in found.rows]
+    return found.result(result_of(rows, witness, saved=count is None))
 
 
 def _name(source: Any, settings: Settings, cell: tuple[NamedVerifier, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.answers import answers, finished
+from draftproof.experiments.cli.answers import answers
 from draftproof.experiments.grid.cost import check_runs
 from draftproof.experiments.grid.rows import largest, row_id, versions
 from draftproof.experiments.grid.store import Row
@@ -78,14 +78,15 @@ def precision_result(
 
     with bar("draft trees", trees) as tick:
         shared = roots, sources, tick
-        found = [row for _, row in answers(cells, _measured, *shared, kind="precision", name=name, resume=resume)]
+        done = answers(cells, _measured, *shared, kind="precision", name=name, resume=resume)
+    found = [row for _, row in done.rows]
     alone = [_alone(scheme, each, roots[scheme]) for scheme in schemes for each in precisions]
     tables = [
         Table.of(_ROWS, found, title=str(worlds[0])),
         Table.of(_ALONE, alone, title="rounded rows alone", name="precisions"),
         Table.of(_ROOTS, [row | root for row in found for root in row["roots"]], name="roots", shown=False),
     ]
-    return finished(Result("bias in low precision", tables, _NOTES), len(found), len(cells))
+    return done.result(Result("bias in low precision", tables, _NOTES))
 
 
 _KEYS = ("total_variation", "max_deviation")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.cli.answers import answers, finished
+from draftproof.experiments.cli.answers import answers
 from draftproof.experiments.grid.rows import mixture, row_id, versions
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rules, written
@@ -68,9 +68,9 @@ def strings_result(
         return row_id("string rule", sources, cell[1], cell[0])
 
     done = answers(cells, _rule_row, rules, pairs, kind="string rule", name=name_of, resume=resume)
-    found = [row for _, row in done]
+    found = [row for _, row in done.rows]
     best = {}
-    for scheme in schemes if len(found) == len(cells) else ():
+    for scheme in schemes if not done.missing else ():
         if bounds := _best(scheme, pairs):
             best[str(scheme)] = bounds
     rows = [{**row, "share": _share(row, best.get(row["scheme"]))} for row in found]
@@ -90,8 +90,7 @@ def strings_result(
     if spellings:
         tables.append(Table.of(_SPELLINGS, spellings, name="spellings", shown=False))
     code = 0 if all(row["lossless"] for row in rows) else 1
-    result = Result(f"{counted(len(rules), 'rule')} of two tokenizers", tables, notes, code)
-    return finished(result, len(found), len(cells))
+    return done.result(Result(f"{counted(len(rules), 'rule')} of two tokenizers", tables, notes, code))
 
 
 def _share(row: Row, best: tuple[Fraction, Fraction] | None) -> float | None:

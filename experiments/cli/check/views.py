@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from draftproof.experiments.cli.answers import finished
 from draftproof.experiments.cli.witnesses import (
     WITNESS,
     WITNESSED,
@@ -104,13 +103,8 @@ def checked_row(
     }
 
 
-def result_of(
-    rows: Sequence[tuple[NamedVerifier, Row]], wanted: int, witness: str | None, saved: bool = True
-) -> Result:
-    """The result of one check or of several; raises `Interrupted` with it where fewer are done than wanted.
-
-    witness: the file of the witness. saved: whether witnesses are written to files.
-    """
+def result_of(rows: Sequence[tuple[NamedVerifier, Row]], witness: str | None, saved: bool = True) -> Result:
+    """The result of one check or of several. witness: its file; saved: whether witnesses are written to files."""
     alone = len(rows) == 1
     tables = [Table.of(_ROWS, [row for _, row in rows])]
     for name, title, columns in _BESIDE:
@@ -140,7 +134,7 @@ def result_of(
     code = next(code for status, code in CODES.items() if any(row["status"] == status for _, row in rows))
     on = ", standard check" if row.get("world") == STANDARD or row["scheme"] is None else f" on {row['scheme']}"
     title = f"{named.label}{on}" if alone else f"{len(rows)} checks"
-    return finished(_crossed(Result(title, tables, (), code, files)), len(rows), wanted)
+    return _crossed(Result(title, tables, (), code, files))
 
 
 def _crossed(result: Result) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
-from draftproof.experiments.cli.bound.long_run import timed_long_run
+from draftproof.experiments.cli.bound.long_run import long_run_of
 from draftproof.experiments.cli.compare.planning import GOAL, Plan
 from draftproof.experiments.cli.compare.views import MOST_SHOWN, columns_of
 from draftproof.experiments.grid.store import Row
@@ -35,7 +35,7 @@ def table(plan: Plan, rows: Sequence[Row]) -> Table:
     @cache
     def optimum(number: int, scheme: DraftScheme) -> LongRun | None:
         with suppress(TooLarge):
-            return timed_long_run(plan.places[number].world, scheme, GOAL.gap)[0]
+            return long_run_of(plan.places[number].world, scheme, GOAL.gap)
         return None
 
     lines = []

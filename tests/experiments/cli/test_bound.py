@@ -39,7 +39,6 @@ def test_bounds_are_exact_and_close(draftproof):
     assert 0 <= upper - lower == Fraction(row["gap"]) <= Fraction(1, 10**6)
     assert row["lower_float"] == float(lower)
     assert (row["scheme"], root["certificate"]) == ("delayed(K=2, L1=0, L2=2)", None)
-    assert root["history"]
 
 
 def test_every_world_and_scheme_has_a_row_and_its_certificate(draftproof):
@@ -53,7 +52,7 @@ def test_every_world_and_scheme_has_a_row_and_its_certificate(draftproof):
         assert (proved["lower"], proved["upper"]) == (row["lower"], row["upper"])
     assert found["files"] == ["b-1.json", "b-2.json", "b-3.json", "b-4.json"]
     assert len(Path("b.csv").read_text().splitlines()) == 5
-    assert "one world and one scheme" in draftproof("bound", *several, "--plot", "a.png").err
+    assert "one world and one scheme" in draftproof("bound", *several, "--bias", 0, "--plot", "a.png").err
 
 
 def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
@@ -155,15 +154,8 @@ def test_ctrl_c_keeps_the_roots_that_are_done(draftproof, monkeypatch):
     monkeypatch.setattr(bounds, "bound_root", second_is_interrupted)
     ran = draftproof("bound", "--world", "text:topics,roots=3", "--L2", 1, "--certificate", "c.json")
     assert ran.code == 130
-    assert "after 1 of 3 roots" in ran.err
+    assert "after 1 of 3 rows" in ran.err
     assert [path.name for path in Path().iterdir()] == ["c-1.json"]
-
-
-@pytest.mark.heavy
-def test_the_picture_is_a_png(draftproof):
-    ran = draftproof("bound", *SMALL, "--plot", "gap.png")
-    assert "gap.png" in ran.out
-    assert Path("gap.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +331,7 @@ def test_ctrl_c_prints_the_bounds_at_hand(draftproof, monkeypatch):
     monkeypatch.setattr("draftproof.experiments.grid.bounds.optimum", interrupted)
     ran = draftproof("bound", *WORLD, "--K", 2, "--L2", 3, "--certificate", "c.json")
     assert ran.code == 130
-    assert "interrupted at root 1 of 1" in ran.err
+    assert "interrupted, with the gap that it had" in ran.err
     assert "attained" in ran.out
     assert len(calls) == 3
     assert draftproof("verify", "c.json").code == 0

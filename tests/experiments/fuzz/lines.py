@@ -50,7 +50,7 @@ LINES = tuple(
     compare naive --world text:text.txt,vocab=2 --K 1 --L2 0..1 --jobs 1 --no-optimum greedy ratio
     bound --world family:dirichlet --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert -o out.json
     verify certificate.json --instance given.json --json
-    bound --world given.json --K 2 --L2 1 --plot out.png
+    bound --world given.json --K 2 --L2 1 --bias 0 --plot out.png
     check slem block --world strings:drafted=1,letters=ab,vocab=3,draft_vocab=3,after=a --L2 1 --json
     check naive block --world conformance:instances=1 --scheme delayed
     report rows.db -o out.csv --json
