@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from draftproof.experiments.runtime import GRACE, end_with
 from draftproof.experiments.shared.code import add_used, own_digest, with_used_files
-from draftproof.experiments.shared.progress import Tick, bar, remark, without_bars
+from draftproof.experiments.shared.progress import remark, without_bars
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 
 T = TypeVar("T")
@@ -73,24 +73,6 @@ class Machines:
             return _in_processes(self.jobs, work, calls, shared)
         return (work(*call, *shared) for call in calls)
 
-    def with_bar(
-        self, label: str, steps: int, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any
-    ) -> tuple[list[T], KeyboardInterrupt | None]:
-        """The results of `ordered`, with a bar of so many steps a call; at Ctrl-C those at hand, and the exception.
-
-        The last argument of the work is an `InnerTick` of the bar.
-        """
-        found: list[T] = []
-        with bar(label, steps * len(calls)) as tick:
-            inner = InnerTick(tick)
-            try:
-                for each in self.ordered(work, calls, *shared, inner):
-                    found.append(each)
-                    inner.reach(steps * len(found))
-            except KeyboardInterrupt as stop:
-                return found, stop
-        return found, None
-
     def after_a_while(self, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any) -> Iterator[T]:
         """As `results`, but processes are started only for the calls that are left after some seconds here."""
         began = time.perf_counter()
@@ -102,36 +84,9 @@ class Machines:
                 return
             yield work(*call, *shared)
 
-    def ordered(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
-        """As `after_a_while`, in the order of the calls."""
-        waiting, following = {}, 0
-        for number, result in self.after_a_while(_numbered, list(enumerate(calls)), work, *shared):
-            waiting[number] = result
-            while following in waiting:
-                yield waiting.pop(following)
-                following += 1
-
 
 #: This process alone.
 HERE = Machines()
-
-
-class InnerTick:
-    """Advances a bar within a call that this process computes; for calls that others compute it is None."""
-
-    def __init__(self, tick: Tick) -> None:
-        self._tick, self._passed = tick, 0.0
-
-    def __call__(self, steps: float) -> None:
-        self._passed += steps
-        self._tick(steps)
-
-    def reach(self, steps: float) -> None:
-        """Advance the bar to so many steps."""
-        self(steps - self._passed)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(None), ()
 
 
 def refuse_objects(wanted: Mapping[str, bool], given: Mapping[str, Any]) -> None:
@@ -144,10 +99,6 @@ def refuse_objects(wanted: Mapping[str, bool], given: Mapping[str, Any]) -> None
             for name in (name for name, is_wanted in wanted.items() if is_wanted):
                 if each is not None and not isinstance(each, str):
                     raise InvalidInput(f"{name} is for {key} as text, not for an object of Python; leave it out")
-
-
-def _numbered(number: int, call: Sequence[Any], work: Callable[..., T], *shared: Any) -> tuple[int, T]:
-    return number, work(*call, *shared)
 
 
 def _in_processes(
