@@ -93,15 +93,6 @@ def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_ch
     assert list(pd.DataFrame(rows)["verifier"]) == ["traversal", "naive"]
 
 
-def test_listed_trees_bound_what_delayed_trees_bound() -> None:
-    p, q = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
-    exact = draftproof.bound(world=(p, q), scheme="delayed:K=2,L1=0,L2=1").row
-    assert exact["lower"] == exact["upper"]
-    listed = draftproof.bound(world=(p, q), scheme="specinfer_config:widths=2").row  # the same trees
-    assert listed["upper"] == pytest.approx(float(exact["upper"]), abs=1e-9)  # the simplex method works to 1e-10
-    assert listed["lower"] == listed["upper"]
-
-
 def test_what_save_writes_load_reads_in_both_arithmetics(tmp_path: Path) -> None:
     rows = np.array([[0.1, 0.2, 0.7]])
     tables = [rows, np.array([[1 / 3, 1 / 3, 1 / 3], [0.25, 0.5, 0.25], [1e-9, 0.5, 0.5 - 1e-9]])]
@@ -184,20 +175,6 @@ def test_a_drawn_tree_has_the_acceptance_of_every_node() -> None:
 def test_what_is_no_tree_is_refused(tree: Any, said: str) -> None:
     with pytest.raises(draftproof.InvalidInput, match=said):
         draftproof.tree_law("naive", P, Q, tree)
-
-
-def test_laws_are_exact_unless_asked_otherwise() -> None:
-    from draftproof import simulator
-    from draftproof.verifiers import make
-
-    row = [Fraction(1, 3), Fraction(2, 3)]
-    process = simulator.CallableProcess(2, lambda context: np.array(row, dtype=object), "p")
-    for law in (
-        simulator.block_law(make("naive"), process, process, simulator.Delayed(1, 0, 1)),
-        draftproof.block_law("naive", process, process, "delayed:K=1,L1=0,L2=1"),
-    ):
-        assert law.block_efficiency == 2
-        assert isinstance(law.block_efficiency, Fraction)
 
 
 def test_every_scheme_has_its_class_on_the_face() -> None:

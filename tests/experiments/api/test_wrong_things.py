@@ -98,11 +98,6 @@ def test_a_name_with_a_typo_is_told_with_the_nearest_one(look: Callable[[str], A
     assert REGISTRY.get("travesal") is None
 
 
-def test_the_optimum_of_another_scheme_than_delayed_trees() -> None:
-    found = draftproof.bound(world=(P, P), scheme="top_k").row
-    assert found["lower"] == found["upper"] == 3  # equal rows, two tokens and one more
-
-
 def test_objects_only_doors_say_where_names_are_taken() -> None:
     from draftproof import simulator
 
@@ -200,15 +195,6 @@ def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[...,
     assert one.row["scheme"] == two.row["scheme"]
     twice = draftproof("check", "nss", "--scheme", "delayed:K=2", "--K", 3)
     assert (twice.code, "both give K; give it once" in twice.err) == (2, True)
-
-
-def test_bounds_of_any_scheme_by_text(draftproof: Callable[..., Any]) -> None:
-    exact = draftproof("bound", "--scheme", "delayed:K=3,L1=0,L2=1", "--json")
-    listed = draftproof("bound", "--scheme", "specinfer_config:widths=3", "--json")
-    assert (exact.code, listed.code) == (0, 0)
-    assert Fraction(listed.row["lower"]) <= Fraction(exact.row["upper"])  # these trees are the same
-    assert Fraction(exact.row["lower"]) <= Fraction(listed.row["upper"])
-    assert max(Fraction(found.row["gap"]) for found in (exact, listed)) <= Fraction(1, 10**9)
 
 
 PLAIN = """

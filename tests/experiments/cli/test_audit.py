@@ -4,7 +4,6 @@ import json
 import random
 import re
 import sys
-from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -35,15 +34,6 @@ def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftpr
         # Both are block verification, one of them in floats.
         assert case["block_efficiency"] == pytest.approx(case["block_float"], abs=1e-12)
     assert "draft trees, about" in ran.err  # the size before the work
-
-
-@pytest.mark.heavy
-def test_rational_rows_give_deviation_exactly_zero(draftproof):
-    given = ("--interface", "chain", "--arithmetic", "rational", "--json")
-    ran = draftproof("audit", spec("correction_from_target", "right"), *given)
-    assert (ran.code, ran.row["max_deviation"], ran.row["total_variation"]) == (0, "0", "0")
-    wrong = draftproof("audit", spec("correction_from_target"), *given, *QUICK)
-    assert wrong.row["first_imbalance"]["deviation"].count("/") == 1
 
 
 def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof, tmp_path):
@@ -86,12 +76,6 @@ def test_order_of_leaves_is_named_on_the_witness_of_the_zoo(draftproof):
 
 
 @pytest.mark.heavy
-def test_order_of_leaves_shrinks_to_three_paths(draftproof):
-    ran = draftproof("audit", spec("order_of_leaves"), "--cases", "three_paths", "--json")
-    assert ran.witness["scheme"] == "delayed(K=3, L1=0, L2=2)"
-
-
-@pytest.mark.heavy
 def test_boundary_reports_tokens_of_probability_zero(draftproof):
     given = ("--interface", "chain", "--library", "numpy", "--cases", "zeros,disjoint")
     assert draftproof("audit", spec("zero_coin"), *given).code == 0
@@ -101,29 +85,6 @@ def test_boundary_reports_tokens_of_probability_zero(draftproof):
     right = draftproof("audit", spec("zero_coin", "right"), *given, "--boundary")
     assert right.code == 0
     assert "no token of probability zero" in right.out
-
-
-@pytest.mark.heavy
-def test_batch_in_torch(draftproof):
-    pytest.importorskip("torch")
-    given = ("--interface", "chain", "--library", "torch", "--batch", 2, "--cases", "context")
-    assert draftproof("audit", spec("shared_in_batch", "right"), *given).code == 0
-    ran = draftproof("audit", spec("shared_in_batch"), *given)
-    assert ran.code == 1
-    assert "requests of one batch share their randomness" in ran.out
-
-
-@pytest.mark.heavy
-def test_installed_function_with_an_argument_is_refuted_with_its_bias(draftproof):
-    utils = pytest.importorskip("transformers.generation.utils")
-    given = ("transformers.generation.utils:_speculative_sampling", "--interface", "transformers", "--cases", "short")
-    assert draftproof("audit", *given).code == 0
-    if "assistant_ensemble_weight" not in signature(utils._speculative_sampling).parameters:
-        pytest.skip("this version of transformers has no ensemble weight")
-    ran = draftproof("audit", *given, "--argument", "assistant_ensemble_weight=0.7")
-    assert ran.code == 1
-    assert "exact total variation of the first L + 1 tokens: 0." in ran.out
-    assert "w = 0.7" in ran.out
 
 
 def test_missing_package_is_named_with_the_extra_that_brings_it(draftproof, monkeypatch):
@@ -142,20 +103,6 @@ def test_roots_of_a_text(draftproof):
     assert (ran.code, ran.row["instances"]) == (0, 2)
 
 
-def test_random_instances_of_a_family(draftproof):
-    given = (
-        "--interface",
-        "chain",
-        "--world",
-        "family:dirichlet,denominator=997,vocab=2,seeds=0..2",
-        "--L2",
-        1,
-        "--json",
-    )
-    ran = draftproof("audit", spec("correction_from_target", "right"), *given)
-    assert (ran.code, ran.row["instances"]) == (0, 3)
-
-
 @pytest.mark.heavy
 def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
     text = (
@@ -172,26 +119,6 @@ def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
     again = draftproof("audit", *given, "--lengths", "2,1")
     assert (again.code, again.json["cases"][0]["scheme"]) == (1, "ragged(2,1)")
     assert draftproof("audit", *given, "--L2", 2, "--K", 2).code == 0
-
-
-@pytest.mark.heavy
-def test_what_the_function_prints_is_no_part_of_the_json(draftproof, tmp_path):
-    (tmp_path / "loud.py").write_text("def f(t, q, p):\n    print('loud')\n    return 0, 0\n")
-    ran = draftproof("audit", "loud.py:f", "--interface", "chain", "--cases", "short", "--json")
-    assert (ran.code, ran.row["lossless"]) == (1, False)
-    assert "loud" in ran.err
-
-
-@pytest.mark.heavy
-def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproof, tmp_path):
-    decisions = "".join(f"    if u < {i}/8:\n        n += 1\n" for i in range(1, 8))
-    text = f"import random\ndef f(t, q, p):\n    u, n = random.random(), 0\n{decisions}    return 0, n % 2\n"
-    (tmp_path / "again.py").write_text(text)
-    ran = draftproof("audit", "again.py:f", "--interface", "chain", "--cases", "short", "-o", "all.json")
-    reuse = json.loads((tmp_path / "all.json").read_text())["rows"][0]["reuse"]
-    assert len(reuse) == 6  # the first of seven lines is no second decision
-    assert ran.out.count("one random number decides twice: ") == 5
-    assert "and 1 more such places" in ran.out
 
 
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):

@@ -4,16 +4,6 @@ from pathlib import Path
 
 import pytest
 
-PLAIN = """
-def plain(p, q):
-    a = draw(p(()))
-    return [a, draw(p((a,)))]
-
-def greedy(p, q):
-    a = draw(p(()))
-    return [a, max(range(len(p((a,)))), key=lambda token: p((a,))[token])]
-"""
-
 #: Recursive rejection of independent paths of one token; `unseen` takes the third one whatever it is.
 CHILDREN = """
 def verify(paths, p, q, unseen):
@@ -38,16 +28,6 @@ def right(paths, p, q):
 def wrong(paths, p, q):
     return verify(paths, p, q, True)
 """
-
-
-@pytest.mark.parametrize(("name", "code"), [("plain", 0), ("greedy", 1)])
-@pytest.mark.heavy
-def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, name, code):
-    ran = audit(PLAIN, name, "--interface", "step", "--json")
-    assert ran.code == code
-    assert ran.row["exceeds_optimum"] is False
-    assert (ran.row["max_deviation"] < 1e-6) is (code == 0)
-    assert all(case["optimum_float"] is None for case in ran.json["cases"])
 
 
 @pytest.mark.heavy
@@ -103,12 +83,6 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
     assert "called with (tokens=[" in text.out
 
 
-@pytest.mark.heavy
-def test_its_twin_fails_nowhere(audit):
-    ran = audit(FAILING, "right", "--interface", "chain", "--json")
-    assert (ran.code, ran.json["failures"]) == (0, [])
-
-
 NOT_A_NUMBER = """
 import torch
 
@@ -137,62 +111,10 @@ def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
     assert all("torch.multinomial was given" in each["error"] for each in ran.json["failures"])
 
 
-RACES = """
-import numpy as np
-
-def verify(tokens, q, p, pick):
-    for i, token in enumerate(tokens):
-        if random.random() * q[i][token] >= p[i][token]:
-            return i, pick(rest(p[i], q[i]))
-    return len(tokens), pick(p[-1])
-
-def listed(row, nothing):
-    return int(np.argmax([mass / random.expovariate(1.0) if mass else nothing for mass in row]))
-
-def divided(row, guarded):
-    places = [token for token, mass in enumerate(row) if mass or not guarded]
-    return min(places, key=lambda token: random.expovariate(1.0) / row[token])
-
-def wrong_list(tokens, q, p):
-    return verify(tokens, q, p, lambda row: listed(row, float("nan")))
-
-def right_list(tokens, q, p):
-    return verify(tokens, q, p, lambda row: listed(row, float("-inf")))
-
-def wrong_division(tokens, q, p):
-    return verify(tokens, q, p, lambda row: divided(row, False))
-
-def right_division(tokens, q, p):
-    return verify(tokens, q, p, lambda row: divided(row, True))
-"""
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("name", "refuted", "fails"), [
-    ("wrong_list", True, False), ("right_list", False, False),  # of a list of floats numpy finds the NaN
-    ("wrong_division", False, True), ("right_division", False, False),  # a float of Python is not divided by zero
-])  # fmt: skip
-def test_races_beside_nothing(audit, name, refuted, fails):
-    ran = audit(RACES, name, "--interface", "chain", "--cases", "zeros,short", "--json")
-    assert ran.code == int(refuted or fails)
-    assert bool(ran.json["failures"]) is fails
-    assert all("ZeroDivisionError" in each["error"] for each in ran.json["failures"])
-
-
 def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     ran = audit("def two(a, b):\n    return 0, 0\n", "two", "--interface", "chain")
     assert ran.code == 2
     assert "calls it with (tokens, q, p)" in ran.err  # a long path may take the words before
-
-
-@pytest.mark.heavy
-def test_the_search_for_a_witness_ends_after_its_seconds(draftproof):
-    file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
-    how = ("--interface", "chain", "--library", "numpy", "--cases", "short", "--shrink-seconds", ".001")
-    ran = draftproof("audit", f"{file}:wrong_softmax", *how, "--json")
-    assert ran.code == 1
-    assert ran.witness["shrunk"] is False
-    assert "a larger shrink_seconds allows more" in ran.err
 
 
 def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refuted_instance(draftproof):

@@ -33,12 +33,6 @@ def test_the_table_and_the_picture(draftproof, tmp_path):
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_bias_that_is_none_is_refused_in_one_line(draftproof):
-    ran = draftproof("bound", *SMALL, "--bias", "0,2")
-    assert ran.code == 2
-    assert "give numbers in 0..1" in ran.err
-
-
 def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
     ran = draftproof("bound", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json")
     assert ran.code == 0, ran.err
@@ -56,13 +50,6 @@ def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
     refused = draftproof("verify", "wrong.json")
     assert (refused.code, "REJECTED" in refused.out) == (1, True)
     assert draftproof("verify", "none.json").code == 2
-
-
-def test_several_roots_have_a_certificate_each(draftproof):
-    given = ("--world", "text:topics,vocab=3,roots=2", "--K", 1, "--L2", 1, "--bias", "0,.05")
-    ran = draftproof("bound", *given, "--certificate", "c.json")
-    assert ran.code == 0, ran.err
-    assert all(draftproof("verify", name).code == 0 for name in ("c-1.json", "c-2.json"))
 
 
 def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):

@@ -12,9 +12,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY, STANDALONE
 from tests.quick import quick
 
-INSERTION = ("check", "traversal_insertion_order", "--L1", 0, "--L2", 2, "--K", 3)
 FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
-LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 CONTROLS = [
     name for name in STANDALONE if "delayed" not in lossless_for(REGISTRY[name].card) and name != "spechub"
 ]  # spechub takes no delayed trees at all
@@ -29,20 +27,6 @@ def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
     assert "witness" not in ran.json
     assert ran.row["arithmetic"] == "rational"
     assert Fraction(ran.row["block_efficiency"]) == pytest.approx(ran.row["block_efficiency_float"])
-
-
-@pytest.mark.heavy
-def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(draftproof):
-    ran = draftproof(
-        *INSERTION, "--world", "family:dirichlet,denominator=20,seeds=7..56", "--json"
-    )  # the witness after seed 0 is the same
-    assert ran.code == 1
-    witness = ran.witness
-    assert witness["vocab_size"] == 2
-    assert witness["shrunk"] is True
-    assert witness["file"] == "witness-traversal_insertion_order-ad160a64.json"
-    again = draftproof("check", "traversal_insertion_order", "--world", witness["file"], "--json")
-    assert (again.code, again.row["max_deviation"]) == (1, witness["deviation"])
 
 
 @pytest.mark.parametrize(
@@ -72,13 +56,6 @@ def test_ensemble_reports_its_exact_bias(draftproof, tmp_path):
     assert (strict.code, strict.row["total_variation"]) == (0, "0")
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("name", LOSSLESS)
-def test_exhaustive_grid_of_halves(draftproof, name):
-    ran = draftproof("check", name, "--world", "grid:denominator=4,vocab=2", "--K", 2, "--L2", 1, "--json")
-    assert (ran.code, ran.row["instances"], ran.row["max_deviation"]) == (0, 25, "0")
-
-
 def test_exhaustive_grid_stops_at_a_failure(draftproof):
     ran = draftproof("check", "naive_from_target", "--world", "grid:denominator=3,vocab=2", "--L2", 1, "--json")
     assert ran.code == 1
@@ -95,13 +72,6 @@ def test_text_roots_are_reported_one_by_one_and_averaged(draftproof):
     assert mean == Fraction(ran.row["block_efficiency"])
 
 
-def test_root_text_is_mapped_to_the_alphabet(draftproof):
-    worlds = (f"text:topics,vocab=3,root={root}" for root in ("zzz the", "the"))
-    one, same = (draftproof("check", "block", "--json", "--world", world) for world in worlds)
-    assert one.row["block_efficiency"] == same.row["block_efficiency"]
-    assert one.row["instances"] == 1
-
-
 def test_scheme_of_the_instance_file_is_the_default_and_flags_override_it(draftproof):
     file = Path(__file__).parents[2] / "data" / "topics.json"
     assert "L1=1" in draftproof("check", "nss", "--world", file, "--json").row["scheme"]
@@ -115,14 +85,6 @@ def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
     assert "proves nothing" in ran.out
     # rounding of sums of a few thousand terms of size at most 1
     assert rounded["block_efficiency"] == pytest.approx(exact["block_efficiency_float"], abs=1e-12)
-
-
-@pytest.mark.heavy
-def test_float64_refutation_still_gives_an_exact_witness(draftproof):
-    ran = draftproof("check", "ensemble", "--arithmetic", "float64", "--json")
-    assert ran.code == 1
-    assert Fraction(ran.witness["deviation"]) > 0
-    assert Instance.load(ran.witness["file"]).vocab_size == 2
 
 
 def test_witness_goes_where_it_is_asked_to_go(draftproof, tmp_path):
@@ -202,15 +164,6 @@ def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof,
     assert "give it more seconds" in ran.err
     assert ran.out == ""
     assert draftproof("check", "block", "--K", 2, "--seconds", 3).code == 2
-
-
-@pytest.mark.heavy
-def test_a_structure_that_is_not_for_every_declared_scheme_needs_a_shape(draftproof):
-    ran = draftproof("check", "naive", "--engine", "structured")
-    assert ran.code == 2
-    assert "without_replacement" in ran.err
-    assert "name one scheme, as delayed:K=2,L2=2" in ran.err
-    assert draftproof("check", "naive", "--engine", "structured", "--K", 2, "--L2", 2).code == 0
 
 
 def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draftproof, tmp_path, monkeypatch):

@@ -4,24 +4,9 @@ import pytest
 
 from draftproof.experiments.claims import verdicts, work
 from draftproof.experiments.claims.ledger import claim_named, ledger
-from draftproof.experiments.grid.store import stored_rows
 
 #: Two that take well under a second, one of them refuted.
 PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
-KEYS = {"id", "source", "statement", "status", "evidence", "command"}
-
-
-@pytest.mark.heavy
-def test_json_has_what_programs_read(draftproof):
-    ran = draftproof("claims", *PAIR, "--jobs", 1, "--json")
-    assert ran.code == 0
-    first, second = ran.json["rows"]
-    assert set(first) >= KEYS
-    assert (first["status"], second["status"]) == ("holds", "refuted")
-    assert first["instances"] == 26
-    assert second["evidence"].startswith("block 2, gbv 7/4")
-    assert second["command"].startswith("draftproof compare block gbv --arithmetic rational --world ")
-    assert "5 rows: 2 claims, about " in ran.err
 
 
 @pytest.mark.heavy
@@ -32,16 +17,6 @@ def test_one_claim_is_shown_with_its_variants(draftproof):
     assert "claim gbv-at-least-block status refuted" in shown
     assert "false variant naive never brings less than block: refuted at instance" in shown
     assert "true variant the optimum never brings less: holds on" in shown
-
-
-@pytest.mark.heavy
-def test_rows_are_found_again(draftproof, monkeypatch):
-    assert draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r").code == 0
-    assert {row["claim"] for row in stored_rows("r")} == set(PAIR)
-    monkeypatch.setattr(work, "compute", lambda part: pytest.fail(f"{part} was computed again"))
-    ran = draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r", "--json")
-    assert ran.code == 0
-    assert "0 rows (" in ran.err
 
 
 def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):

@@ -1,19 +1,14 @@
 """`draftproof compare`: golden values, resuming, tables and pictures that are functions of rows."""
 
-import csv
-import io
 import json
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from draftproof.experiments.cli.compare.planning import Place, Plan
 from draftproof.experiments.cli.compare.work import RowBuilder
-from draftproof.experiments.grid import figures as picture
-from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, highlighted
-from draftproof.experiments.grid.store import stored_rows
+from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines
 from draftproof.experiments.inputs.verifiers import USUAL, Settings, find_verifier
 from draftproof.experiments.inputs.worlds import FamilyWorld
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -82,15 +77,6 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
     assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the most probable draft token" in named.err
 
 
-@pytest.mark.heavy
-def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
-    given = ("compare", "nss", "--world", SMALL, "--K", "1..2", "--L1", "0..2", "--L2", "0..2", "--json")
-    rows = draftproof(*given).json["rows"]
-    assert len(rows) == 5 + 3 * 2  # paths of 0 to 4 tokens, and trees
-    rows = draftproof(*given, "--budget", 4).json["rows"]
-    assert [(row["K"], row["L1"], row["L2"]) for row in rows] == [(1, 2, 2), (2, 0, 2), (2, 2, 1)]
-
-
 def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftproof):
     given = ("--world", "text:topics,vocab=3,roots=3", "--arithmetic", "rational", "--json")
     ran = draftproof("compare", "block", *given)
@@ -107,16 +93,6 @@ def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftp
     assert row["source"]["text_hash"]
 
 
-def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_path):
-    given = ("--world", SMALL, "--resume", "rows.db", "--json")
-    first = draftproof("compare", "nss", "naive", *given).json["rows"]
-    second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
-    assert all(row in second for row in first)  # seconds included: they were not computed again
-    assert len(list(stored_rows("rows.db"))) == 4  # three verifiers, the optimum
-    other = draftproof("compare", "nss", "--world", f"{SMALL},seeds=1", *given[2:]).json["rows"]
-    assert other[0]["strong_id"] not in {row["strong_id"] for row in first}
-
-
 def test_a_context_that_reads_as_a_number_of_roots_has_rows_of_its_own(draftproof):
     def mean(world: str, *given: object) -> str:
         ran = draftproof("compare", "specinfer", "--world", world, "--json", *given)
@@ -125,16 +101,6 @@ def test_a_context_that_reads_as_a_number_of_roots_has_rows_of_its_own(draftproo
     one, all_of_them = "text:topics,root=8 most frequent", "text:topics,roots=8"
     assert mean(one, "--resume", "rows.db") == mean(one)
     assert mean(all_of_them, "--resume", "rows.db") == mean(all_of_them) != mean(one)
-
-
-@pytest.mark.heavy
-def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
-    given = ("compare", "naive", "ensemble:w=1/2", "--world", SMALL, "--arithmetic", "rational", "--json")
-    alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
-    for row in (*alone, *together):
-        del row["seconds"]
-    assert alone == together
 
 
 SHAPES = ("--K", "1..2", "--L1", "0..4", "--L2", "0..2", "--budget", 4)
@@ -151,15 +117,6 @@ def drawn(rows):
     return [{**row, "scheme": {"name": "delayed"}} for row in rows]
 
 
-def test_csv_has_every_row_and_the_whole_distribution(draftproof, rows):
-    draftproof(*GIVEN[:-1], "-o", "rows.csv")
-    table = list(csv.DictReader(io.StringIO(Path("rows.csv").read_text())))
-    assert len(table) == len(rows)
-    for line, row in zip(table, rows, strict=True):
-        assert float(line["block_efficiency_float"]) == row["block_efficiency_float"]
-        assert json.loads(line["depth_distribution"]) == row["depth_distribution"]
-
-
 def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifiers(rows):
     assert best_budget(drawn(rows)) == 4
     lines = delay_lines(drawn(rows), 4)
@@ -171,20 +128,6 @@ def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifie
         (row,) = [r for r in rows if r["verifier"] == "block" and x == (4 if r["K"] == 1 else r["L1"])]
         assert value == row["block_efficiency_float"]
     assert delay_figure(drawn(rows), "caption").startswith(b"\x89PNG")
-
-
-@pytest.mark.heavy
-def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeypatch):
-    said = []
-    monkeypatch.setattr(Figure, "suptitle", lambda _, text, **__: said.append(text))
-    few = {name: [(0, height, ""), (2, height + 0.5, "")] for name, height in (("a", 1.0), ("b", 1.01), ("c", 0.4))}
-    many = {**few, "d": [(0, 0.7, ""), (2, 1.2, "")]}
-    assert sorted(highlighted(few, 3)) == ["a", "b", "c"]
-    assert "a" not in highlighted(many, 3)
-    assert delay_figure(drawn(rows), "caption")
-    monkeypatch.setattr(picture, "NAMED", 1)
-    assert delay_figure(drawn(rows), "caption")
-    assert ["grey: other verifiers" in text for text in said] == [False, True]
 
 
 def test_files_are_written_beside_the_table(draftproof, tmp_path):

@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, RootTable
-from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import shapes_of
-from draftproof.simulator import Delayed
 
 TEXT = ("--world", "text:topics,vocab=2,target_order=2", "--arithmetic", "rational", "--jobs", "1")
 SHAPES = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2")
@@ -72,19 +69,6 @@ def test_choices_at_roots_in_fractions():
     assert found == {"static": [1, 1, 1], "ratio": [0, 0, 1], "greedy": [0, 0, 1]}
     every = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     assert given.rate(found["greedy"]) == max(map(given.rate, every)) == Fraction(3, 2)
-
-
-def test_shapes_have_every_path_once():
-    found = shapes_of("1..2", "0..1", "0..2")
-    assert sorted(each.depth for each in found if each.K == 1) == [0, 1, 2, 3]
-    assert [each for each in found if each.K == 2] == [Delayed(2, a, b) for a in (0, 1) for b in (1, 2)]
-    assert all(each.nodes <= 2 for each in shapes_of("1..2", "0..1", "0..2", 2))
-
-
-def test_times_as_they_are_written():
-    model = time_model("draft=.1,branch=.2,target=1,node=.3").exact()
-    assert model.time(Delayed(2, 1, 2).as_dict()) == Fraction(2, 10) + Fraction(3, 10) + 1 + 5 * Fraction(3, 10)
-    assert isinstance(model.time(Delayed(1, 0, 0).as_dict()), Fraction)
 
 
 @pytest.mark.parametrize(

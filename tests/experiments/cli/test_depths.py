@@ -18,7 +18,6 @@ from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY
 
 TEXT = ("--world", "text:topics,vocab=3,roots=2")
-HALF = ["1/2", "1/2"]
 EXACT = ("--arithmetic", "rational", "--jobs", 1)
 DEPTHS = ("--by", "depth", "--L1", 0, "--no-optimum", "--json")
 
@@ -74,13 +73,6 @@ def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_
         assert mean_distances([type(root)("tables", rows.target, rows.draft)], 5) == expected
 
 
-def test_one_path_accepts_what_half_the_distance_at_accepted_contexts_leaves(draftproof):
-    rows = by_depth(draftproof("compare", "specinfer", *TEXT, *EXACT, *DEPTHS, "--L2", 5))
-    for row in rows:
-        assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance_accepted"]) / 2
-    assert rows[0]["distance"] == rows[0]["distance_accepted"]
-
-
 @pytest.mark.parametrize("told", ["draft", "repetition_penalty=2", "top_k=1"])
 def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, told):
     sampled = ("--draft-sampling", "temperature=.5", "--told", told)
@@ -96,30 +88,6 @@ def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, t
     assert Fraction(rows[1]["distance_accepted"]) == distance / accepted
     floats = by_depth(draftproof("compare", "naive", *TEXT, *sampled, *DEPTHS, "--L2", 2, "--jobs", 1), "naive")
     assert floats[1]["distance_accepted_float"] == pytest.approx(float(distance / accepted))
-
-
-def test_every_sampling_has_its_rows(draftproof):
-    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9", "--sampling", "temperature=1")
-    ran = draftproof("compare", "naive_tree", *TEXT, *EXACT, *DEPTHS, "--L2", 2, *samplings)
-    plain, nucleus = (by_depth(ran, "naive_tree", name) for name in ("temperature=1", "top_p=.9"))
-    assert len(ran.json["by_depth"]) == len(plain) + len(nucleus) == 4
-    shape = ("--K", "1..2", "--L1", 0, "--L2", 2, "--arithmetic", "rational", "--no-optimum", "--json")
-    for rows, sampling in ((plain, ()), (nucleus, ("--sampling", "top_p=.9"))):
-        laws = draftproof("compare", "naive_tree", *TEXT, *sampling, *shape).json["rows"]
-        one, two = (Fraction(law["block_efficiency"]) for law in laws)
-        assert Fraction(rows[0]["gain"]) == two - one
-    assert plain[0]["gain"] != nucleus[0]["gain"]
-
-
-def test_rows_are_kept_and_are_those_of_every_comparison(draftproof):
-    given = ("compare", "naive", *TEXT, "--jobs", 1, *DEPTHS, "--L2", 2, "--resume", "r.db")
-    first, again = draftproof(*given), draftproof(*given)
-    assert "3 rows:" in first.err
-    assert "0 rows (3 more are kept from before)" in again.err
-    assert first.json["by_depth"] == again.json["by_depth"]
-    shapes = ("--K", 2, "--L1", "0..1", "--budget", 3, "--L2", "1..2")
-    compared = draftproof("compare", "naive", *TEXT, *shapes, "--no-optimum", "--resume", "r.db")
-    assert "0 rows (1 more are kept from before)" in compared.err
 
 
 def test_every_tree_has_its_lines(draftproof):
@@ -167,22 +135,3 @@ def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draft
     ran = draftproof("compare", "naive_from_target", *EXACT, *DEPTHS[:-1], "--L2", 1)
     assert "REFUTED" in ran.out
     assert "controls, which are wrong on purpose: naive_from_target" in ran.out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "sampling top_p=0: top_p 0.0 must be above 0"),
-        (("--told", "upside"), "told 'upside'"),
-        (("--world", "one.json", "--L1", 0, "--L2", 2), "the instance has rows for trees of depth 1"),
-        (("--L2", 40), "use a smaller vocabulary"),
-        (("--plot", "nowhere/d.png"), "cannot write plot nowhere/d.png"),
-    ],
-)
-def test_bad_input_is_one_line(draftproof, options, said):
-    one = {"vocab_size": 2, "depth": 1, "target": {"": HALF, "0": HALF, "1": HALF}, "draft": {"": HALF}}
-    Path("one.json").write_text(json.dumps(one), encoding="utf-8")
-    ran = draftproof("compare", "naive", "--by", "depth", *options)
-    assert (ran.code, ran.out) == (2, "")
-    (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof: ")]
-    assert said in line

@@ -1,13 +1,11 @@
 """Comparisons that leave out what is too large, and refuse what has no end."""
 
 import re
-import shlex
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.grid.store import Store
 from tests.experiments.cli.test_world_file import ROWS, SMALL, compared
 
 
@@ -40,17 +38,6 @@ def test_limits_leave_out_what_is_larger_and_nothing_else(draftproof, tmp_path, 
     assert shallow["rows"] == planned(scheme="L2=1..2")["rows"] == ROWS + 3 * 2 * 5
 
 
-def test_worlds_have_a_temperature(draftproof, tmp_path, here):
-    (tmp_path / "warm.toml").write_text(SMALL + 'sampling = "temperature=.5"\n')
-    assert compared(draftproof, "warm.toml", "--resume", "rows.db").code == 0
-    again = draftproof("report", "rows.db", "--json").json
-    words = shlex.split(next(row for row in again["verifiers"] if row["verifier"] == "naive")["worst_command"])
-    assert "--sampling temperature=.5" in " ".join(words)
-    [row] = draftproof(*words[1:], "--optimum", "--json").json["rows"]
-    [worst] = [row["worst"] for row in again["verifiers"] if row["verifier"] == "naive"]
-    assert row["block_efficiency_float"] / row["optimum_float"] == pytest.approx(worst, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -76,38 +63,6 @@ def test_shapes_without_end_are_refused_at_once(draftproof):
     ran = draftproof("compare", "naive", "--K", "1..1000", "--L1", "0..1000", "--L2", "1..1000")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "1,001,000,000 shapes are more than 100,000" in ran.err
-
-
-def test_stores_of_any_size_are_reported_and_each_row_up_to_a_size(draftproof):
-    line = (
-        "compare",
-        "naive",
-        "--world",
-        "family:dirichlet,vocab=2",
-        "--K",
-        1,
-        "--L1",
-        0,
-        "--L2",
-        1,
-        "--no-optimum",
-        "--resume",
-        "rows.db",
-    )
-    assert draftproof(*line).code == 0
-    with Path("rows.db").open("a") as file:
-        file.write("\n" * 2**20)
-    assert draftproof("--max-input", 1, "report", "rows.db").code == 0
-    store = Store("rows.db")
-    [row] = store.values()
-    store.add(row | {"words": "a" * 2**20})
-    store.close()
-    ran = draftproof("--max-input", 1, "report", "rows.db")
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "of rows.db has 1,0" in ran.err
-    assert "allow larger files (draftproof --max-input MIB ..)" in ran.err
-    assert draftproof("--max-input", 2, "report", "rows.db").code == 0
-    draftproof("--max-input", 64, "list")
 
 
 @pytest.mark.parametrize("samplings", [("top_k=1", "temperature=1"), ("temperature=1", "top_k=1")])

@@ -69,33 +69,6 @@ def test_check_lists_its_instances_once(run, monkeypatch):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
-    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
-    own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json")
-    ours = run("compare specinfer naive --K 3 --L2 1 --arithmetic rational --no-optimum --json")
-    assert own.code == 0
-    assert [row["block_efficiency"] for row in own.json["rows"]] == [
-        row["block_efficiency"] for row in ours.json["rows"]
-    ]
-    assert len({row["scheme"] for row in own.json["rows"]}) == 1
-
-
-def test_bound(run):
-    own = run("bound --scheme mine.py:Twice:k=3 --json")
-    exact = run("bound --K 3 --L2 1 --json")
-    assert own.code == 0
-    assert own.row["upper_float"] == pytest.approx(exact.row["upper_float"], abs=1e-9)  # simplex method: 1e-10
-
-
-def test_precision(run):
-    own = run("check naive --scheme mine.py:Chain --precision float32 --json")
-    ours = run("check naive --K 1 --L2 2 --precision float32 --json")
-    assert own.code == 0
-    assert own.json["rows"][0]["total_variation"] == ours.json["rows"][0]["total_variation"] != "0"
-
-
-@pytest.mark.heavy
 def test_audit(run):
     lossless = run("audit theirs.py:chain --interface chain --scheme mine.py:Chain --cases context,zeros --json")
     assert lossless.code == 0
@@ -162,21 +135,3 @@ def test_what_its_draw_raises_is_told_with_its_line(run, command):
     assert ran.code == 2
     assert "draw raised AttributeError" in said
     assert "mine.py line 20, in draw: `return [(coin.choose(draft.rows(())),)]`" in said
-
-
-def test_rows_on_a_scheme_with_parameters_are_kept_and_reused(draftproof, tmp_path):
-    def kept(k: int):
-        scheme = "from draftproof.simulator.drafts import Delayed\n\nMine = Delayed"
-        (tmp_path / "mine.py").write_text(f"{scheme}({k}, 0, 1)\n")
-        given = ("--world", "family:dirichlet,vocab=2", "--arithmetic", "rational", "--json")
-        return [
-            draftproof("compare", "specinfer", "--scheme", "mine.py:Mine", *given, *more).row
-            for more in ((), ("--resume", "rows.db"), ("--resume", "rows.db"))
-        ]
-
-    two, three = (kept(k) for k in (2, 3))
-    assert two[1]["seconds"] == two[2]["seconds"]
-    assert [row["block_efficiency"] for row in two] == [two[0]["block_efficiency"]] * 3
-    assert [row["block_efficiency"] for row in three] == [three[0]["block_efficiency"]] * 3
-    assert two[0]["block_efficiency"] != three[0]["block_efficiency"]
-    assert draftproof("report", "rows.db", "-o", "page.html").code == 0

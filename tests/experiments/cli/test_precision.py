@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-from draftproof.experiments.cli.check import precision
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY, STANDALONE
 from tests.experiments.test_bad_input import assert_refused
@@ -58,15 +57,6 @@ def test_by_default_rows_are_exact_in_every_precision(draftproof):
     assert [row["total_variation"] for row in ran.json["rows"]] == ["0"] * 4
 
 
-def test_rows_that_are_not_exact_are_said_to_be(draftproof):
-    pytest.importorskip("torch")
-    world = "family:dirichlet,vocab=2,denominator=1000"
-    ran = draftproof("check", "nss", "--world", world, *SHAPE, "--precision", "float16,bfloat16", "--json")
-    half, brain = ran.json["precisions"]
-    assert not half["rows_exact"]
-    assert 0 < half["rows_bias_float"] < brain["rows_bias_float"] < 1e-2
-
-
 def test_a_verifier_that_produces_nan_is_a_finding_beside_the_others(draftproof, tmp_path):
     (tmp_path / "v.py").write_text(NAN)
     given = ("check", "naive", "v.py:V", *SMALL, "--precision", "float16")
@@ -79,23 +69,6 @@ def test_a_verifier_that_produces_nan_is_a_finding_beside_the_others(draftproof,
     assert root["breaks"].endswith("question 2 to the coin, flip(nan): not a number")
     shown = draftproof(*given)
     assert (shown.code, "question 2 to the coin" in " ".join(shown.out.split())) == (0, True)
-
-
-def test_roots_of_a_text_are_all_measured_and_the_largest_stands_in_the_row(draftproof):
-    world = "text:topics,vocab=2,roots=3,denominator=256"
-    ran = draftproof("check", "block", "--world", world, "--precision", "float16", "--json")
-    biases = [Fraction(root["total_variation"]) for root in ran.json["roots"]]
-    assert len(biases) == 3
-    assert Fraction(ran.row["total_variation"]) == max(biases) > min(biases)
-
-
-def test_ctrl_c_has_no_result(draftproof, monkeypatch, tmp_path):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(precision, "low_precision_law", interrupted)
-    ran = draftproof("check", "naive", *SMALL, "--precision", "float16", "-o", "out.json")
-    assert (ran.code, ran.out, list(tmp_path.iterdir())) == (130, "", [])
 
 
 #: (arguments, what the message must name)
@@ -122,10 +95,3 @@ def test_without_torch_bfloat16_is_refused_with_the_way_out_and_the_rest_works(d
     assert ran.code == 2
     assert ran.err.startswith("draftproof: bfloat16 needs torch, which is not installed: pip install")
     assert draftproof("check", "naive", *SMALL, "--precision", "float16").code == 0
-
-
-def test_a_q_that_is_told_otherwise_is_refused(draftproof):
-    ran = draftproof(
-        "check", "naive", "--precision", "float16", "--draft-sampling", "temperature=.5", "--told", "draft"
-    )
-    assert (ran.code, "leave out what tells another q" in ran.err) == (2, True)

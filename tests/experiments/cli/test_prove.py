@@ -22,17 +22,6 @@ def test_a_theorem_exits_zero_and_says_what_it_covers(draftproof):
     assert re.search("coverage +complete", ran.out)
 
 
-@pytest.mark.heavy
-def test_the_json_of_a_theorem(draftproof):
-    ran = draftproof("prove", "block", "--K", 1, "--zeros", "--json")
-    assert ran.code == 0
-    assert ran.row["proved"] is True
-    assert ran.row["zeros"] is True
-    assert ran.row["identities"] == 7
-    assert ran.row["open_cells"] == 0
-    assert "witness" not in ran.json
-
-
 def test_in_python_it_is_a_function_that_takes_objects(tmp_path):
     assert dp.prove("naive", scheme=dp.Delayed(1, 0, 1)).row["identities"] == 3
     proved = dp.prove(dp.make("naive"), K=1, L2=1, vocab=2)
@@ -90,22 +79,6 @@ def test_formulas_of_one_step_are_the_overlap(draftproof):
     ]
 
 
-def test_cells_with_one_formula_stand_on_one_line(draftproof):
-    ran = draftproof("prove", "nss", *ONE_STEP, "--formula")
-    assert "2*p_0*q_0 - p_0 - q_0 + 2" in ran.out
-    assert "where everywhere" in ran.out
-    assert "p_0 is p(0)" in ran.out
-    rows = draftproof("prove", "naive", *ONE_STEP, "--vocab", 3, "--formula", "--json").json["formulas"]
-    assert len(rows) == len({row["formula"] for row in rows}) == 12
-
-
-def test_block_has_twelve_formulas_for_two_tokens(draftproof):
-    ran = draftproof("prove", "block", "--K", 1, "--formula", "--json")
-    formulas = [row["formula"] for row in ran.json["formulas"] if row["name"] == "block efficiency"]
-    assert len(formulas) == len(set(formulas)) == 12
-    assert "2*p_0 + p1_0" in " ".join(formulas) or "+ 2*p_0 + p1_0 - 2*q_0 - q1_0 + 3" in " ".join(formulas)
-
-
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("verifier", "free", "shape"),
@@ -131,29 +104,6 @@ def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
     ran = draftproof("prove", "ensemble", "--free", "w", *ONE_STEP)
     assert ran.code == 1
     assert re.search("the numerator .*w", ran.out)
-
-
-@pytest.mark.heavy
-def test_relations_exit_like_theorems(draftproof):
-    ran = draftproof("prove", "tree_monte_carlo", "--equals", "block", "--K", 1)
-    assert ran.code == 0
-    assert "the same law" in ran.out
-    assert "PROVED for every p and q" in ran.out
-    ran = draftproof("prove", "gbv", "--dominates", "block", "--L2", 1, "--json")
-    assert ran.code == 1
-    assert ran.witness["block_efficiency"] == ["7/4", "2"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("mixed_order", "--free", "b"),
-        ("block", "--free", "solver"),
-        ("block", "--equals", "naive", "--dominates", "naive"),
-    ],
-)
-def test_contradicting_options_exit_two(draftproof, arguments):
-    assert draftproof("prove", *arguments).code == 2
 
 
 def test_a_certificate_is_written_and_checked(draftproof, tmp_path):

@@ -24,23 +24,6 @@ def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     assert "1 branch: sees only whether a subtree is rejected" in ran.out
 
 
-@pytest.mark.heavy
-def test_a_tree_that_is_too_large_is_refused_in_one_line(draftproof):
-    ran = draftproof("prove", "block", "--vocab", "any", "--K", 20, "--L2", 20)
-    assert ran.code == 2
-    assert "take fewer or shorter branches" in ran.err
-
-
-@pytest.mark.heavy
-def test_the_json_has_every_step(draftproof):
-    ran = draftproof("prove", "naive", *STEP, "--every-length", "--json")
-    assert ran.row["proved"] is True
-    assert ran.row["assumed"][0] == "p and q have full support"
-    assert ran.row["assumed"][1].startswith("verify treats all nodes alike")
-    assert [step["depth"] for step in ran.json["steps"]] == [0, 1, None, None, None, None]
-    assert {step["proved"] for step in ran.json["steps"]} == {"yes"}
-
-
 COUPLED = """
 from draftproof.simulator.protocol import Verdict
 from draftproof.verifiers.nss import NaiveSampling
@@ -87,30 +70,6 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
     ran = draftproof("prove", "gbv", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
     assert ran.code == 2
     assert "vectors.py line" in ran.err
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--vocab", "many"),
-        ("--vocab", "any", "--zeros"),
-        ("--vocab", "any", "--formula"),
-        ("--every-length",),
-        ("--vocab", "any", "--free", "solver"),
-        ("--vocab", "any", "--certificate", "-"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, options):
-    ran = draftproof("prove", "naive", "--K", 1, "--L2", 1, *options)
-    assert ran.code == 2
-    assert len(ran.err.strip().splitlines()) == 1
-
-
-def test_a_selection_of_several_branches_is_refused_with_the_way_out(draftproof):
-    ran = draftproof("prove", "layer_transport", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
-    assert ran.code == 2
-    assert len(ran.err.strip().splitlines()) == 1
-    assert "take vocab 2 or 3, with free solver" in ran.err
 
 
 def test_what_a_theorem_cannot_be_about_is_refused_before_a_witness_is_looked_for(draftproof, monkeypatch):

@@ -53,25 +53,6 @@ def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, 
     assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
 
 
-@pytest.mark.parametrize(
-    ("relation", "certified"),
-    [
-        pytest.param(("block", "--dominates", "naive"), True, marks=pytest.mark.heavy),
-        pytest.param(("traversal", "--equals", "block"), False, marks=pytest.mark.heavy),
-    ],
-)
-def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, relation, certified):
-    rows = [
-        draftproof("prove", *relation, *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json").row
-        for jobs in (1, 2)
-    ]
-    assert set(many) == {2}
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
-    same = ("verdict", "by", "same_law", "cells", "certified", "solved", "open_cells")
-    assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
-    assert (rows[0]["certified"] > 0) is certified
-
-
 @pytest.mark.heavy
 def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
     about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.db")
@@ -85,16 +66,6 @@ def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp
     assert draftproof(*about, "--certificate", "again.json").code == 0
     assert done == ["difference"]
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
-
-
-@pytest.mark.heavy
-def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
-    from draftproof.simulator.theorems.proof import relations
-
-    monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
-    ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json")
-    assert ran.code == 3
-    assert ran.row["open_cells"] > 0
 
 
 @pytest.mark.heavy
@@ -135,15 +106,3 @@ def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_pat
     assert ran.code == 2
     assert "ended unexpectedly" in ran.err
     assert not (tmp_path / "out.json").exists()
-
-
-@pytest.mark.heavy
-def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
-    from draftproof.simulator.theorems.proof import theorem as proof
-
-    monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
-    ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json")
-    assert ran.code == 1
-    again = draftproof("check", "block_by_weights", "--world", ran.witness["file"], "--json")
-    assert again.witness["found"] == ran.witness["found"]
-    assert again.row["lossless"] is False

@@ -12,7 +12,6 @@ from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, balance_at, prove
-from draftproof.simulator.theorems.proof.watch import NotFollowed
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
 
@@ -65,8 +64,3 @@ def test_typical_for_all_thresholds_that_are_no_smaller(epsilon, delta, proved):
     proof = prove(subject, Shape(2, STEP, parameters=subject.parameters))
     assert proof.proved is proved
     assert (proof.refutation is None) is proved
-
-
-def test_a_threshold_in_floats_is_not_followed():
-    with pytest.raises(NotFollowed, match=r"a float was made .* typical\.py line \d+"):
-        prove(Subject.of(make("typical", epsilon=Fraction(1), delta=Fraction(2))), Shape(2, STEP))

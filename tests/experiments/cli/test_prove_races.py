@@ -8,10 +8,9 @@ from flint import fmpq
 from draftproof.experiments.cli.prove import free
 from draftproof.experiments.cli.prove.free import RACES, subject_of
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.proof.points import random_point
-from draftproof.simulator.theorems.proof.races import NULL_OPTION, Drafted, Weight, free_names
+from draftproof.simulator.theorems.proof.races import NULL_OPTION, Drafted, free_names
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import prove
 from draftproof.verifiers import layer_transport, make
@@ -64,11 +63,6 @@ def test_each_race_has_numbers_of_its_own():
     assert len(free_names(RACES["layer_without_replacement"], "solver", 3, WithoutReplacement(2, 0, 1))) == 3
 
 
-def test_other_draft_trees_are_refused():
-    with pytest.raises(InvalidInput, match="for draft trees of delayed, not greedy"):
-        free_names(RACES["layer_transport"], "solver", 2, Greedy(2, 0, 1))
-
-
 def test_chances_of_what_is_drafted_add_up_to_one_and_are_shared_by_copies():
     chances = {"sa_in_a_a_b": fmpq(1, 3)}
     a, b = (Drafted((pair,), "", chances) for pair in "ab")
@@ -76,19 +70,6 @@ def test_chances_of_what_is_drafted_add_up_to_one_and_are_shared_by_copies():
     assert fmpq(1) * a / drafted == fmpq(1, 6)
     assert fmpq(1) * (a * 2) / drafted + fmpq(1) * b / drafted == 1
     assert fmpq(1) * a / (a + a) == fmpq(1, 2)
-
-
-def test_three_chances_stay_between_zero_and_one_at_a_point():
-    chances = {"sa_in_a_b_c": fmpq(1), "sb_in_a_b_c": fmpq(1)}
-    a, b, c = (Drafted((pair,), "", chances) for pair in "abc")
-    assert [fmpq(1) * each / (a + b + c) for each in (a, b, c)] == [fmpq(1, 2), fmpq(1, 2), 0]
-
-
-def test_a_sum_of_weights_is_a_key_by_what_was_added():
-    one, other = Weight(("a",), fmpq(1)), Weight(("b",), fmpq(1))
-    assert {one + other: 1}[other + one] == 1
-    assert one != other
-    assert fmpq(1) * one / (one + other) == fmpq(1, 2)
 
 
 @pytest.mark.one_in(2, first=1)

@@ -14,7 +14,6 @@ import pytest
 
 import draftproof as dp
 from draftproof.experiments.grid.report import page
-from draftproof.experiments.grid.report.equal_terms import findings
 from draftproof.experiments.grid.report.matched import TIMES, WorldOnScheme, comparisons, matched, worlds_on_schemes
 from draftproof.experiments.grid.report.summary import ordering, summarise
 from draftproof.experiments.grid.store import Store
@@ -98,26 +97,6 @@ def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_ow
     assert "block_by_weights" not in before.partition("<table")[2] + after
 
 
-@pytest.mark.heavy
-def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
-    summary, page = drawn
-    colours = {}
-    for name in (row["verifier"] for row in summary["verifiers"]):
-        cells = set(re.findall(rf'--c:([^"]+)">(?:<td class="v">)?{name}</', page))
-        lines = set(re.findall(rf'fill: ([^;"]+)[^>]*>{name}</text>', page)) if "currentColor" not in cells else cells
-        assert len(cells) == 1
-        assert cells == lines or name not in summary["delay"]["named"]
-        colours[name] = cells.pop()
-    assert len(set(colours.values())) == len(colours) == 7
-
-
-@pytest.mark.heavy
-def test_the_worst_share_is_printed_again_by_its_command(made, draftproof):
-    for row in made[0]["verifiers"]:
-        [again] = draftproof(*shlex.split(row["worst_command"])[1:], "--json").json["rows"]
-        assert again["block_efficiency_float"] / again["optimum_float"] == pytest.approx(row["worst"], rel=1e-6)
-
-
 def test_the_largest_difference_is_printed_again_by_its_command(made, draftproof):
     [pair] = [pair for pair in made[0]["pairs"] if (pair["verifier"], pair["other"]) == ("naive", "block")]
     second, first = draftproof(*shlex.split(pair["command"])[1:], "--json").json["rows"]
@@ -158,15 +137,6 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
 
 
 @pytest.mark.heavy
-def test_means_are_those_of_the_rows(made, draftproof):
-    summary, _ = made
-    shape = ("--scheme", "delayed:K=2,L1=0,L2=2", "--world", f"{WORLD},seeds=0..2")
-    values = [row["block_efficiency_float"] for row in draftproof("compare", "block", *shape, "--json").json["rows"]]
-    row = next(row for row in summary["by_scheme"] if (row["verifier"], row["scheme"]) == ("block", shape[1]))
-    assert row["mean"] == pytest.approx(sum(values) / 3, rel=1e-12)
-
-
-@pytest.mark.heavy
 def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
     summary, page = made
     assert "<h2>On equal terms</h2>" in page
@@ -192,19 +162,6 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
     fastest = {row["value"]: row["mean"] for row in rows if row["term"] == "time"}
     assert list(fastest) == list(TIMES)
     assert 1 < max(fastest.values()) == fastest[TIMES[0]]
-
-
-@pytest.mark.heavy
-def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
-    summary, _ = made
-    [row] = [row for row in summary["matched"] if (row["verifier"], row["value"]) == ("block", TIMES[1])]
-    shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--cost", TIMES[1])
-    best = []
-    for seed in range(3):
-        found = draftproof("compare", "block", *shapes, "--world", f"{WORLD},seeds={seed}", "--json").json["rows"]
-        best.append(max(each["speedup"] for each in found))
-    assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
-    assert row["cells"] == {"perturbed:s=1, T = 1": row["mean"]}
 
 
 def pair(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), upper: float | None = None, **scheme):
@@ -234,14 +191,6 @@ def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
     assert names(*both, pair({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
     assert names(*both, pair({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
     assert names(*both, pair({"spectr": 2.0}, 2)) == set()
-
-
-def test_many_that_are_level_are_counted():
-    names = ["nss", "naive", "block", "hsd", "traversal", "gbv"]
-    level = [pair(dict.fromkeys(names, 2.0), world) for world in range(2)]
-    [first, *_] = findings({"matched": list(matched(list(comparisons(level)))), "ordering": []})
-    assert "block, gbv, hsd and 3 more, level at 2.0000" in first
-    assert "naive" not in first
 
 
 def test_the_best_scheme_counts_for_each_by_itself():
@@ -318,16 +267,6 @@ def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     assert "<script>evil" not in text
 
 
-def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
-    given = ("--world", "text:topics,vocab=3,roots=1", "--K", 2, "--L1", 0, "--L2", "1..2")
-    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
-    findings = draftproof("report", "r.db", "--json").json["findings"]
-    [named] = [text for text in findings if "traversal_insertion_order" in text]
-    assert named == (
-        "No verifier is refuted; not lossless either, though no row here shows it: traversal_insertion_order."
-    )
-
-
 @pytest.mark.heavy
 def test_cells_of_models_and_theorems_are_sections(draftproof, tmp_path):
     kept = Store("rows.db")
@@ -364,17 +303,6 @@ def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
     assert draftproof("report", "made.db", "-o", "rows.csv").code == 0
     Path("rows.csv").unlink()
     assert files(tmp_path) == before
-
-
-@pytest.mark.heavy
-def test_a_store_that_is_written_just_now_is_read(draftproof, made):
-    summary, _ = made
-    store = Store("made.db")
-    store.add({**next(iter(store.values())), "seconds": 5.0})
-    assert Path("made.db-wal").exists()
-    ran = draftproof("report", "made.db", "--json")
-    assert ran.json["findings"] == summary["findings"]
-    store.close()
 
 
 @pytest.fixture

@@ -93,37 +93,6 @@ def test_words_filter(report):
     assert all(name == "traversal" and "holds" in verdict for name, verdict in some)
 
 
-def test_a_command_is_copied(report):
-    origin = report.current_url
-    report.execute_cdp_cmd(
-        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
-    )
-    button = report.find_element("css selector", "#verifiers .copy")
-    button.click()
-    copied = report.execute_async_script(
-        "navigator.clipboard.readText().then(arguments[0], e => arguments[0](String(e)))"
-    )
-    assert copied == button.get_attribute("data-copy") != ""
-    assert copied.startswith("draftproof compare ")
-    assert report.current_url == origin
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_words_of_the_picture_have_the_colours_of_the_page(report, dark):
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    report.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    body, words = report.execute_script(
-        "const dots = {}; for (const cell of document.querySelectorAll('#verifiers td.v'))"
-        "dots[cell.textContent] = getComputedStyle(cell, '::before').backgroundColor;"
-        "return [getComputedStyle(document.body).color, [...document.querySelectorAll('svg text')]"
-        ".map(text => [getComputedStyle(text).fill, dots[text.textContent.trim()] ?? null])]"
-    )
-    assert {fill for fill, dot in words if dot is None} == {body}
-    named = [(fill, dot) for fill, dot in words if dot is not None]
-    assert len({fill for fill, _ in named}) > 1
-    assert all(fill == dot for fill, dot in named)
-
-
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wider_than_the_window(report, width):
     window(report, width)
@@ -142,12 +111,3 @@ def test_nothing_is_wider_than_the_window(report, width):
         ".map(box => [box.left, box.right, Math.min(box.width, box.height)])"
     )
     assert all(left >= 0 and right <= width and size >= 7 for left, right, size in sizes)
-
-
-def test_print_leaves_out_what_nobody_can_click(report):
-    report.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert not any(each.is_displayed() for each in report.find_elements("css selector", "input, .copy"))
-    shown = report.execute_script(
-        "return [...document.querySelectorAll('h2')].map(h => getComputedStyle(h).breakAfter)"
-    )
-    assert set(shown) == {"avoid"}

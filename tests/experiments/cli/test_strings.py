@@ -2,7 +2,6 @@
 
 import json
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -29,16 +28,6 @@ def test_rules_have_means_over_histories_and_are_below_their_bounds(draftproof):
     assert sum(weight for _, weight in roots) == 1
     alone = sum(weight * checked(find_rule("slrs"), root).tokens for root, weight in roots)
     assert Fraction(slrs["block_efficiency"]) == alone
-
-
-def test_several_pairs_are_one_mean(draftproof):
-    rows = [
-        draftproof("check", "slem", "--world", f"strings:drafted=2,vocab=5,canonical=yes,seeds={seeds}", "--json").row
-        for seeds in ("0", "1", "0..1")
-    ]
-    one, other, both = (Fraction(row["block_efficiency"]) for row in rows)
-    assert both == (one + other) / 2
-    assert one != other
 
 
 def test_a_refutation_has_its_witness_in_letters_and_code_1(draftproof):
@@ -72,22 +61,6 @@ def test_verifiers_and_bounds_take_the_ordinary_instances(draftproof):
     assert one["lossless"]
     assert two["lossless"]
     assert Fraction(one["block_efficiency"]) < Fraction(two["block_efficiency"])
-
-
-OWN = """
-from draftproof.simulator import Card
-from draftproof.verifiers import make
-
-class Mine:
-    card = Card(name="mine", title="", source=None)
-    verify = staticmethod(make("{}").verify)
-"""
-
-
-@pytest.mark.parametrize(("name", "code"), [("naive", 0), ("naive_from_target", 1)])
-def test_a_verifier_of_ones_own_is_checked_on_them(draftproof, name, code):
-    Path("mine.py").write_text(OWN.format(name))
-    assert draftproof("check", "mine.py:Mine", "--world", "strings:drafted=1").code == code
 
 
 def test_a_pair_in_python_is_a_world_and_its_file_is_the_same(tmp_path):
@@ -137,8 +110,3 @@ def test_what_cannot_be_done_is_refused_in_one_line(draftproof, rules, keys, mor
     assert ran.code == 2
     assert message in " ".join(ran.err.split())
     assert "Traceback" not in ran.err
-
-
-def test_rules_are_for_two_tokenizers(draftproof):
-    ran = draftproof("check", "slem", "--world", "family:dirichlet")
-    assert (ran.code, "rules of two tokenizers are for worlds such as strings" in ran.err) == (2, True)

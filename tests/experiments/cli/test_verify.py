@@ -110,9 +110,3 @@ def test_options_of_the_other_kinds_are_refused(draftproof):
     Path("i.json").write_text(json.dumps(json.loads(Path("b.json").read_text())["instance"]))
     assert "leave the instance out" in draftproof("verify", "c.json", "--instance", "i.json").err
     assert "leave block out" in draftproof("verify", "b.json", "block").err
-
-
-def test_code_that_a_certificate_is_not_about_is_refused(draftproof):
-    assert draftproof("prove", "naive", *STEP, "--certificate", "c.json").code == 0
-    ran = draftproof("verify", "c.json", "mine.py:Mine")
-    assert (ran.code, "c.json is not about mine.py:Mine; leave it out" in ran.err) == (2, True)

@@ -1,6 +1,5 @@
 """`draftproof compare FILE.toml`: parameters in a file, a store that loses no row, and the same rows on a cluster."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from draftproof import compare
-from draftproof.experiments.cli.compare import work, world_file
+from draftproof.experiments.cli.compare import world_file
 from draftproof.experiments.inputs.schemes import find_schemes
 from draftproof.experiments.inputs.world_grammar import find_worlds
 from tests.experiments.grid.stores import timeless
@@ -70,25 +69,9 @@ def test_rows_are_those_of_one_world_and_come_back_from_csv(draftproof, small):
             assert here[name].tolist() == [row[name]]
 
 
-def test_who_asks_the_same_question_twice_gets_the_stored_row(draftproof, small):
-    assert compared(draftproof, small, "--resume", "rows.db").code == 0
-    world = "family:perturbed,s=1,denominator=20,seeds=1,vocab=2"
-    given = ("--K", 2, "--L1", 0, "--L2", 2, "--world", world, "--arithmetic", "rational", "--resume", "rows.db")
-    ran = draftproof("compare", "block", "specinfer", *given)
-    assert "0 rows (3 more are kept from before)" in ran.err
-
-
 def test_a_list_of_samplings_is_a_world_for_each(draftproof, small):
     Path(small).write_text(SMALL + 'sampling = ["temperature=.5", "temperature=2", "temperature=.5"]\n')
     assert compared(draftproof, small, "--plan", "--json").row["rows"] == 2 * ROWS
-
-
-@pytest.mark.parametrize("value", ["[]", '["temperature=.5", 2]', "[[]]"])
-def test_a_list_that_says_no_sampling_is_refused_in_one_line(draftproof, small, value):
-    Path(small).write_text(SMALL + f"sampling = {value}\n")
-    ran = compared(draftproof, small)
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "small.toml: sampling = [" in ran.err
 
 
 #: Says that it was run, in a file.
@@ -120,14 +103,6 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
     assert compared(draftproof, small, "--allow-code", "--resume", "rows.db").code == 0
     assert Path("ran").exists()
     assert len(timeless("rows.db")) == ROWS
-
-
-def test_rows_are_found_again(draftproof, small, monkeypatch):
-    assert compared(draftproof, small, "--resume", "rows.db").code == 0
-    monkeypatch.setattr(work, "row", lambda cell, builders: pytest.fail("computed again"))
-    ran = compared(draftproof, small, "--resume", "rows.db")
-    assert ran.code == 0
-    assert f"0 rows ({ROWS} more are kept" in ran.err
 
 
 def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, interrupted):
@@ -164,25 +139,6 @@ def test_what_is_wrong_is_named(draftproof, small, old, new, words):
     assert words in ran.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("small.toml", "-o", "rows.xls"), "give it a suffix that says the format"),
-        (("small.toml", "--resume", "small.toml"), "give every file its own name"),
-        (("none.toml",), "cannot read world file none.toml"),
-        (("small.toml", "naive"), "a file of parameters goes alone"),
-        (("small.toml", "--world", "text:topics"), "world is given, and small.toml gives it too"),
-        (("small.toml", "--resume", "text.db"), "text.db is no store of rows, or one of another version"),
-    ],
-)
-def test_what_cannot_be_is_one_line(draftproof, small, arguments, words):
-    Path("text.db").write_text("an older text\n" * 100)
-    ran = draftproof("compare", *arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err
-    assert Path("text.db").read_text().startswith("an older text")
-
-
 BIG = SMALL.replace("0..2", "0..29")
 
 
@@ -202,14 +158,6 @@ def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
         assert run.wait() == 0
     assert subprocess.run([*command, "--resume", "here.db", "--jobs", "1"], check=False).returncode == 0
     assert timeless("dask.db") == timeless("here.db")
-
-
-def test_without_dask_or_a_scheduler_it_is_one_line(draftproof, small, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    ran = compared(draftproof, small, "--dask", "tcp://127.0.0.1:9")
-    assert ran.code == 2
-    assert "dask needs the packages dask and distributed" in ran.err
-    assert json.dumps(ran.out) == '""'
 
 
 def test_what_is_given_twice_is_compared_once():
