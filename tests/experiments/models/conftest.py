@@ -1,12 +1,7 @@
 """One small trained pair for all tests of models: V = 8, letters, a few seconds."""
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +18,7 @@ if find_spec("torch") is not None:  # without it the tests of this folder are sk
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Models this small are slower on several threads, and sums in one order are the same everywhere."""
     if find_spec("torch") is None:
         yield
@@ -35,7 +30,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tiny_recipe() -> Recipe:
+def tiny_recipe():
     corpus = Corpus(EMBEDDED, read_text(EMBEDDED)[:60_000])
     plan = Plan(steps=100, batch=8, window=64, rate=1e-2)
     target, draft = Size(hidden=32, layers=2, heads=2), Size(hidden=16, layers=1, heads=1)
@@ -43,7 +38,7 @@ def tiny_recipe() -> Recipe:
 
 
 @pytest.fixture(scope="session")
-def tiny_folder(tiny_recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_folder(tiny_recipe, tmp_path_factory):
     """The folder of a trained pair."""
     folder = tmp_path_factory.mktemp("models") / "pair"
     make_pair(tiny_recipe, folder, torch.device("cpu"))
@@ -51,37 +46,24 @@ def tiny_folder(tiny_recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def tiny_pair(tiny_folder: Path) -> Pair:
+def tiny_pair(tiny_folder):
     """The pair in float32."""
     return load_folder(tiny_folder, "cpu")
 
 
 @pytest.fixture(scope="session")
-def exact_pair(tiny_folder: Path) -> Pair:
+def exact_pair(tiny_folder):
     """The pair in float64: passes in another order differ by rounding alone, far below 1e-10."""
     return load_folder(tiny_folder, "cpu", "float64")
 
 
 @pytest.fixture(scope="session")
-def random_pair() -> Callable[..., Pair]:
+def random_pair():
     """Pairs of tiny untrained models with far from uniform rows; the draft is the target with noise on its weights."""
 
-    def build(
-        vocab: int = 8,
-        dtype: Any = None,
-        family: str = "Llama",
-        attention: str = "sdpa",
-        noise: float = 0.1,
-        device: str = "cpu",
-        fields: dict[str, Any] | None = None,
-    ) -> Pair:
+    def build(vocab=8, dtype=None, family="Llama", attention="sdpa", noise=0.1, device="cpu", fields=None):
         dtype = torch.float32 if dtype is None else dtype
-        sizes: dict[str, Any] = {
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 64,
-        }
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
         if family in ("Llama", "Qwen2"):
             sizes["num_key_value_heads"] = 2
         if family == "GPT2":

@@ -1,16 +1,14 @@
 """Schemes of every kind, each with a verifier that is lossless on it, and what a verifier is shown of their trees."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.loop.caches import ModelCache, prompt_pass
+from draftproof.experiments.models.loop.caches import prompt_pass
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict
+from draftproof.simulator import Delayed, DraftNode
 from draftproof.simulator.drafts import (
     Adaptive,
     DynamicDepth,
@@ -35,8 +33,6 @@ from draftproof.simulator.drafts import (
     WithoutReplacement,
     lossless_for,
 )
-from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import STANDALONE, make
 
 
@@ -45,7 +41,7 @@ class Twins:
 
     depth = 2
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+    def draw(self, draft, coin):
         first = [(coin.choose(draft.row(())),) for _ in range(2)]
         return [(*path, coin.choose(draft.row(path))) for path in first]
 
@@ -55,7 +51,7 @@ class Moody:
 
     depth = 2
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+    def draw(self, draft, coin):
         if coin.flip(Fraction(1, 3)):
             return []
         even = [1] * draft.vocab_size
@@ -63,7 +59,7 @@ class Moody:
 
 
 #: (scheme, verifier): the verifier is lossless on the scheme, by its card or because it looks at no draft.
-CASES: dict[str, tuple[DraftScheme, str]] = {
+CASES = {
     "delayed": (Delayed(2, 1, 2), "traversal"),
     "specinfer_config": (SpecInferConfig((2, 2)), "specinfer"),
     "without_replacement": (WithoutReplacement(2, 0, 2), "traversal"),
@@ -91,7 +87,7 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
 PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2, 2, 0], [1, 1], [2]]
 
 
-def claims(scheme: DraftScheme) -> list[str]:
+def claims(scheme):
     """The verifiers whose cards say that they are lossless on it; on somebody's own, one that needs no draft."""
     return [name for name in STANDALONE if scheme.name in lossless_for(make(name).card)] or ["nss"]
 
@@ -99,11 +95,11 @@ def claims(scheme: DraftScheme) -> list[str]:
 class Recorder:
     """Verifies like another and keeps every node that it was shown, tree by tree."""
 
-    def __init__(self, name: str) -> None:
-        self.verifier, self.trees = make(name), []  # type: ignore[var-annotated]
+    def __init__(self, name):
+        self.verifier, self.trees = make(name), []
         self.card = self.verifier.card
 
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+    def verify(self, root, coin):
         nodes = [root]
         for node in nodes:
             nodes += [node.child(token) for token in dict.fromkeys(node.children)]
@@ -114,9 +110,7 @@ class Recorder:
 class Watched:
     """A loop over some prompts at once: texts so far, the state, and every tree with the text that it grew after."""
 
-    def __init__(
-        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], sampling: Sampling
-    ) -> None:
+    def __init__(self, pair, scheme, name, prompts, sampling):
         self.recorder = Recorder(name)
         self.loop, self.scheme = Loop(pair, sampling), scheme
         self.state = State.joined([self.loop.start(prompt) for prompt in prompts])
@@ -124,7 +118,7 @@ class Watched:
         self.seen: list[tuple[list[int], list[DraftNode]]] = []
         self.blocks: list[Any] = []
 
-    def run(self, steps: int, seed: int = 0) -> "Watched":
+    def run(self, steps, seed=0):
         coin = coin_for("numpy", seed)
         for _ in range(steps):
             self.recorder.trees.clear()
@@ -135,9 +129,9 @@ class Watched:
                 text.extend(block.tokens)
         return self
 
-    def rows_off(self) -> float:
+    def rows_off(self):
         """The largest difference of a row of either model, at any node, from a plain pass over that node's own text."""
-        asked: dict[tuple[str, int], list[tuple[list[int], Any]]] = {}
+        asked = {}
         for text, nodes in self.seen:
             for node in nodes:
                 for which, row in (("target", node.target), ("draft", node.draft)):
@@ -152,7 +146,7 @@ class Watched:
             for (which, _), each in asked.items()
         )
 
-    def caches_off(self) -> float:
+    def caches_off(self):
         """The largest difference of what is remembered of any text from a cache that reads it at once."""
         pair = self.loop.pair
         return max(
@@ -162,7 +156,7 @@ class Watched:
         )
 
 
-def _off(model: Any, kept: ModelCache, sequence: int, text: list[int]) -> float:
+def _off(model, kept, sequence, text):
     held = kept.held[sequence]
     count = int(held.sum())
     if int(kept.lengths[sequence]) != count:

@@ -1,17 +1,12 @@
 """What the loop must sample: laws from tables of plain passes, and a test whether counts have them."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 
-from draftproof.experiments.models.loop.loop import BATCH, Loop
+from draftproof.experiments.models.loop.loop import BATCH
 from draftproof.simulator import TableProcess, block_law
-from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
 from draftproof.simulator.tables import context_index
 
 SIZE = 3
@@ -20,7 +15,7 @@ ROOT = [1, 2, 0]
 LEVEL = 0.001 / 50
 
 
-def tables(pair: Any, which: str, depth: int, sampling: Sampling) -> TableProcess:
+def tables(pair, which, depth, sampling):
     """The rows of every context after the root, by plain passes."""
     rows = []
     for length in range(depth + 1):
@@ -30,7 +25,7 @@ def tables(pair: Any, which: str, depth: int, sampling: Sampling) -> TableProces
     return TableProcess(rows, which)
 
 
-def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -> bool:
+def agrees(seen, law, level=LEVEL):
     """Whether counts have this law: Pearson's chi-square; what is expected below 10 times is counted together."""
     runs = sum(seen.values())
     often = [(seen[what], runs * mass) for what, mass in law.items() if runs * mass >= 10]
@@ -40,7 +35,7 @@ def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
-def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, sampling: Sampling) -> dict[tuple[Any, int], float]:
+def law_of_blocks(verifier, pair, scheme, sampling):
     target, draft = (
         tables(pair, "target", scheme.depth, sampling),
         tables(pair, "draft", max(scheme.depth - 1, 0), sampling),
@@ -54,7 +49,7 @@ def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, sampling: Sampl
     }
 
 
-def law_of_texts(pair: Any, length: int, sampling: Sampling) -> dict[tuple[int, ...], float]:
+def law_of_texts(pair, length, sampling):
     """The target's law of the first tokens after the root."""
     process = tables(pair, "target", length - 1, sampling)
     return {
@@ -63,23 +58,14 @@ def law_of_texts(pair: Any, length: int, sampling: Sampling) -> dict[tuple[int, 
     }
 
 
-def many_texts(
-    loop: Loop,
-    verifier: Verifier,
-    scheme: DraftScheme,
-    root: Sequence[int],
-    runs: int,
-    length: int,
-    coin: Coin,
-    batch: int = BATCH,
-) -> Any:
+def many_texts(loop, verifier, scheme, root, runs, length, coin, batch=BATCH):
     """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`."""
     start = loop.start(root, max(length - 1, 0) * (scheme.depth + 1) + scheme.depth)
-    texts: list[list[int]] = []
+    texts = []
     for first in range(0, runs, batch):
         count = min(batch, runs - first)
         state = start.repeated(count)
-        tokens: list[list[int]] = [[] for _ in range(count)]
+        tokens = [[] for _ in range(count)]
         while min(map(len, tokens)) < length:  # finished runs continue with the others and are cut at the end
             blocks, state = loop.step(state, verifier, scheme, coin)
             for text, block in zip(tokens, blocks, strict=True):

@@ -1,7 +1,6 @@
 """Two models as others have them, with a token that begins every text, saved by `save_pretrained` alone."""
 
 import random
-from pathlib import Path
 from typing import Any
 
 WORDS = {
@@ -11,7 +10,7 @@ WORDS = {
 }
 
 
-def made_text(sentences: int, seed: int = 0) -> str:
+def made_text(sentences, seed=0):
     """Short sentences with a grammar that a small model learns in seconds."""
     draw = random.Random(seed)
     who, does, where = WORDS.values()
@@ -20,13 +19,7 @@ def made_text(sentences: int, seed: int = 0) -> str:
     )
 
 
-def save_models(
-    folder: Path,
-    steps: int = 60,
-    vocab: int | None = None,
-    kinds: tuple[str, str] = ("Llama", "Llama"),
-    positions: tuple[int, int] = (2048, 2048),
-) -> tuple[Path, Path, Path]:
+def save_models(folder, steps=60, vocab=None, kinds=("Llama", "Llama"), positions=(2048, 2048)):
     """`target`, `draft` and `text.txt` in this folder.
 
     vocab: of byte pairs, None for letters. kinds: Llama or GPT2, of both. Neither `draftproof model train` nor its
@@ -37,7 +30,7 @@ def save_models(
     from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     text = made_text(2_000)
-    tokenizer: Any = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     size = 0 if vocab is None else vocab
@@ -51,7 +44,7 @@ def save_models(
         roles = (("target", 48, 3), ("draft", 24, 1))
         for (name, hidden, layers), kind, most in zip(roles, kinds, positions, strict=True):
             torch.manual_seed(0)
-            shared: dict[str, Any] = {"vocab_size": tokenizer.get_vocab_size(), "bos_token_id": 0}
+            shared = {"vocab_size": tokenizer.get_vocab_size(), "bos_token_id": 0}
             shared |= {"eos_token_id": None, "pad_token_id": None}
             model: Any
             if kind == "GPT2":

@@ -1,16 +1,10 @@
 """Two models as others save them: random ones, a tokenizer with a token before every text and a chat template."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 
 LETTERS, BEGIN = 8, 8
@@ -21,7 +15,7 @@ TEMPLATE = (
 )
 
 
-def plain_tokenizer(template: str | None = TEMPLATE) -> TextTokenizer:
+def plain_tokenizer(template=TEMPLATE):
     """Eight letters, then the token for the beginning, which stands before every text."""
     from tokenizers.processors import TemplateProcessing
 
@@ -31,11 +25,11 @@ def plain_tokenizer(template: str | None = TEMPLATE) -> TextTokenizer:
     return TextTokenizer(base)
 
 
-def plain_pair(random_pair: Callable[..., Pair], template: str | None = TEMPLATE, **given: Any) -> Pair:
+def plain_pair(random_pair, template=TEMPLATE, **given):
     return replace(random_pair(vocab=LETTERS + 1, **given), tokenizer=plain_tokenizer(template))
 
 
-def saved(pair: Pair, folder: Path) -> tuple[object, ...]:
+def saved(pair, folder):
     """The options of a command that name it."""
     assert pair.tokenizer is not None
     for role in ("target", "draft"):

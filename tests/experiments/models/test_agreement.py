@@ -16,21 +16,21 @@ from draftproof.experiments.models.validate.agreement import (
     table_chi_square,
 )
 from draftproof.experiments.models.validate.cells import Effort
-from draftproof.simulator import BlockLaw, Delayed, TableProcess
+from draftproof.simulator import Delayed, TableProcess
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.laws.metrics import moments
 from draftproof.simulator.tables import context_at
 from draftproof.verifiers import make
 
 
-def tables(size: int, depth: int, seed: int, apart: float = 1.0) -> Case:
+def tables(size, depth, seed, apart=1.0):
     generator = np.random.default_rng(seed)
     target, other = ([generator.dirichlet(np.ones(size), size**d) for d in range(depth + 1)] for _ in range(2))
     draft = [(1 - apart) * p + apart * q for p, q in zip(target, other, strict=True)]
     return Case("root", TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
-def drawn(law: BlockLaw, count: int, generator: np.random.Generator) -> list[Block]:
+def drawn(law, count, generator):
     """Blocks drawn from a law, without any verifier."""
     masses = np.concatenate([np.asarray(each, dtype=float).ravel() for each in law.correction])
     names = [
@@ -42,32 +42,32 @@ def drawn(law: BlockLaw, count: int, generator: np.random.Generator) -> list[Blo
     return [names[index] for index in generator.choice(len(masses), size=count, p=masses / masses.sum())]
 
 
-def test_pearson_by_hand() -> None:
+def test_pearson_by_hand():
     found = pearson(np.array([30.0, 50.0, 20.0]), np.array([25.0, 50.0, 25.0]))
     assert found == ChiSquare(1 + 0 + 1, 2)
     assert found.p_value == pytest.approx(exp(-1))  # the tail of two degrees of freedom is exp(-x/2)
 
 
-def test_rare_outcomes_count_together() -> None:
+def test_rare_outcomes_count_together():
     found = pearson(np.array([80.0, 8.0, 12.0]), np.array([80.0, 9.0, 11.0]))
     assert found.freedom == 1  # 9 alone is too few, so the 11 joins it
     assert found.statistic == 0
     assert pearson(np.array([95.0, 5.0]), np.array([97.0, 3.0])) == ChiSquare(0, 0)
 
 
-def test_what_cannot_happen_and_does_is_refuted() -> None:
+def test_what_cannot_happen_and_does_is_refuted():
     assert pearson(np.array([100.0, 0.0]), np.array([100.0, 0.0])) == ChiSquare(0, 0)
     assert pearson(np.array([99.0, 1.0]), np.array([100.0, 0.0])).p_value < 1e-100
 
 
-def test_a_sum_of_squares_leaves_out_what_cannot_vary() -> None:
+def test_a_sum_of_squares_leaves_out_what_cannot_vary():
     cells = [Agreement(2.0, 2.2, 0.1, 100, ChiSquare(0, 0)), Agreement(3.0, 3.0, 0.0, 100, ChiSquare(0, 0))]
     assert table_chi_square(cells).freedom == 1
     assert table_chi_square(cells).statistic == pytest.approx(4)
     assert abs(Agreement(3.0, 2.9, 0.0, 100, ChiSquare(0, 0)).z) > 1e6  # a law without variance was broken
 
 
-def test_comparisons_with_the_true_law_are_chi_square() -> None:
+def test_comparisons_with_the_true_law_are_chi_square():
     pairs, scheme, generator = [tables(3, 2, 0), tables(3, 2, 1)], Delayed(2, 0, 2), np.random.default_rng(0)
     prediction = predict(make("traversal"), pairs, scheme)
     cells = [compare(prediction, [drawn(law, 400, generator) for law in prediction.laws]) for _ in range(300)]
@@ -82,13 +82,13 @@ def test_comparisons_with_the_true_law_are_chi_square() -> None:
     assert all(cell.agrees(300) for cell in cells)
 
 
-def test_blocks_minus_their_own_expectations_are_standard_however_they_were_chosen() -> None:
+def test_blocks_minus_their_own_expectations_are_standard_however_they_were_chosen():
     """The verifier of a block hangs on how the one before it ended, as a policy's choice may; errors add up."""
     generator, schemes = np.random.default_rng(0), (Delayed(1, 0, 2), Delayed(2, 0, 2))
     predictions = [predict(make("traversal"), [tables(3, 2, 0)], scheme) for scheme in schemes]
     z, wrong = [], []
     for _ in range(300):
-        taken: list[list[Block]] = [[], []]
+        taken = [[], []]
         deep = 0
         for _ in range(60):
             (block,) = drawn(predictions[deep].laws[0], 1, generator)
@@ -102,7 +102,7 @@ def test_blocks_minus_their_own_expectations_are_standard_however_they_were_chos
     assert abs(np.mean(wrong)) > 4 / np.sqrt(300)
 
 
-def test_a_prediction_from_trees_adds_its_own_error() -> None:
+def test_a_prediction_from_trees_adds_its_own_error():
     sampled = Expected(np.array([[2.0, 4.0], [3.0, 3.0]]), np.array([1.0, 2.0]), 3)
     blocks = [[Block((0, 0), 0)] * 3, [Block((0, 0), 0)]]
     found = agreement([sampled], blocks)
@@ -111,7 +111,7 @@ def test_a_prediction_from_trees_adds_its_own_error() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(5 / 16 + (3 / 4) ** 2))
 
 
-def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None:
+def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes():
     pair, scheme = tables(3, 2, 0, apart=0.6), Delayed(1, 0, 2)
     claim = predict(make("naive"), [pair], scheme)
     lie = predict(make("naive_from_target"), [pair], scheme)
@@ -122,13 +122,13 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
     assert not found.agrees(1)
 
 
-def test_the_error_of_a_mean_over_roots_is_that_within_roots() -> None:
+def test_the_error_of_a_mean_over_roots_is_that_within_roots():
     prediction = predict(make("naive"), [tables(3, 2, 0), tables(3, 2, 1)], Delayed(1, 0, 2))
     first, second = (float(moments(law.depth_distribution)[1]) for law in prediction.laws)
     found = compare(prediction, [drawn(law, 50, np.random.default_rng(0)) for law in prediction.laws])
     assert found.standard_error == pytest.approx(np.sqrt((first + second) / 4 / 50))
 
 
-def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
+def test_blocks_needed_are_the_least_for_a_standard_error():
     needed = Effort(goal=0.02, least=1).runs(0.5, 1)
     assert np.sqrt(0.5 / needed) <= 0.02 < np.sqrt(0.5 / (needed - 1))

@@ -1,9 +1,7 @@
 """Roots begin as the tokenizer begins a text, everywhere where texts are taken as roots."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.problem import pair_problem
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits
 from draftproof.experiments.models.pair.opened import Opened
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import spread_roots
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from draftproof.simulator.instances.sampling import Sampling
@@ -23,20 +20,20 @@ LETTERS, BEGIN = 8, 8
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     return Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Pair], corpus: Corpus) -> Pair:
+def pair(random_pair, corpus):
     """Models of eight letters and one token that stands before every text, and nothing behind it."""
-    base: Any = make_tokenizer("letters", LETTERS, corpus.training).base
+    base = make_tokenizer("letters", LETTERS, corpus.training).base
     base.add_special_tokens({"bos_token": "<s>"})
     base.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", BEGIN)])
     return replace(random_pair(vocab=LETTERS + 1), tokenizer=TextTokenizer(base))
 
 
-def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpus) -> None:
+def test_roots_are_prefixes_that_the_models_see_in_use(pair, corpus):
     opened, plain = Opened(pair, corpus), pair.encode(corpus.held_out)
     roots = opened.roots(2, 2).contexts
     assert roots == ((BEGIN, *plain[:16]), (BEGIN, *plain[len(plain) // 2 :][:16]))
@@ -50,13 +47,13 @@ def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpu
     assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]
 
 
-def test_held_out_text_is_scored_behind_a_beginning() -> None:
+def test_held_out_text_is_scored_behind_a_beginning():
     entered = []
 
     class Even:
         device = "cpu"
 
-        def __call__(self, batch: Any, use_cache: bool) -> Any:
+        def __call__(self, batch, use_cache):
             entered.append(batch)
             return SimpleNamespace(logits=torch.zeros(*batch.shape, 4))
 

@@ -2,12 +2,10 @@
 
 import csv
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,17 +14,10 @@ from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
-from draftproof.experiments.models.loop.setting import Setting, setting
+from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure import choose
 from draftproof.experiments.models.measure.choice import generate_call, recommendation
-from draftproof.experiments.models.measure.choose import (
-    Amount,
-    Forecast,
-    Search,
-    by_speed,
-    planned,
-    stages,
-)
+from draftproof.experiments.models.measure.choose import Amount, Forecast, Search, by_speed, planned, stages
 from draftproof.experiments.models.measure.rounds import Interval, Text, Turn, beside, speed_up
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
@@ -36,7 +27,6 @@ from draftproof.experiments.models.measure.writers import (
     timed_text,
 )
 from draftproof.experiments.models.pair.head import new_head
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -49,18 +39,18 @@ CONTEXTS = [(0, 1, 2, 3), (3, 1, 0), (1, 2), (2, 2, 0)]
 
 
 @pytest.fixture
-def models(tiny_folder: Path, tmp_path: Path) -> str:
+def models(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
 
 
 @pytest.fixture
-def where(tiny_pair: Pair) -> Setting:
+def where(tiny_pair):
     return setting(tiny_pair, Sampling(), CONTEXTS, 0)
 
 
 @pytest.mark.heavy
-def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(draftproof: Callable[..., Any], models: str) -> None:
+def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(draftproof, models):
     few = ("--world", f"{models},roots=4", "--tokens", 6, "--rounds", 2)
     more = [part for each in SCHEMES for part in ("--scheme", each)]
     files = ("-o", "c.json", "--plot", "c.png", "-o", "c.csv")
@@ -95,9 +85,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(draftproof: Callable[..
 
 
 @pytest.mark.heavy
-def test_texts_that_are_kept_are_not_written_again(
-    draftproof: Callable[..., Any], models: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_are_kept_are_not_written_again(draftproof, models, monkeypatch):
     asked = (
         "model",
         "choose",
@@ -139,11 +127,11 @@ class Clock:
     started: the seconds that passed before the search. slower: by how many times everything slows down in the middle.
     """
 
-    def __init__(self, plain: float, pace: Callable[[int], float], started: float = 8.0, slower: float = 1.0) -> None:
+    def __init__(self, plain, pace, started=8.0, slower=1.0):
         self.now, self.plain, self.pace, self.slower = started, plain, pace, slower
         self.draw = np.random.default_rng(0)
 
-    def text(self, setting: Setting, way: Any, tokens: int, seed: int, root: int) -> Turn:
+    def text(self, setting, way, tokens, seed, root):
         speed = {GENERATE: 1.0, ASSISTED: 0.5}[way] if isinstance(way, str) else self.pace(way[1].L2)
         seconds = tokens * self.plain / speed * exp(0.1 * self.draw.standard_normal())
         seconds *= self.slower if self.now > 25 else 1.0
@@ -151,9 +139,7 @@ class Clock:
         return Turn(tokens, tokens, seconds)
 
 
-def searched(
-    where: Setting, clock: Clock, candidates: int, limit: float | None, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Search, list[Text]]:
+def searched(where, clock, candidates, limit, monkeypatch):
     monkeypatch.setattr(choose, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(choose, "timed_text", clock.text)
     forecast = Forecast(limit, 0.0, begun=clock.now)
@@ -166,9 +152,7 @@ def searched(
 @pytest.mark.parametrize("plain", [0.0005, 0.005, 0.02])
 @pytest.mark.parametrize("candidates", [2, 12, 300])
 @pytest.mark.parametrize("slower", [1.0, 3.0])
-def test_choose_keeps_to_its_seconds_and_measures_what_fits(
-    where: Setting, plain: float, candidates: int, slower: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choose_keeps_to_its_seconds_and_measures_what_fits(where, plain, candidates, slower, monkeypatch):
     clock = Clock(plain, lambda length: 0.5 + length / candidates, slower=slower)
     search, confirmed = searched(where, clock, candidates, 60.0, monkeypatch)
     assert clock.now <= (60.0 if slower == 1 else 66.0)
@@ -185,7 +169,7 @@ def test_choose_keeps_to_its_seconds_and_measures_what_fits(
         assert len(confirmed) == len(search.texts[search.best]) == 80
 
 
-def test_the_fastest_is_found_and_its_speed_is_right(where: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fastest_is_found_and_its_speed_is_right(where, monkeypatch):
     clock = Clock(0.001, lambda length: 0.5 + length / 40)
     search, confirmed = searched(where, clock, 40, None, monkeypatch)
     best = search.ways.index(search.best)
@@ -194,13 +178,11 @@ def test_the_fastest_is_found_and_its_speed_is_right(where: Setting, monkeypatch
     found = speed_up(confirmed)
     assert found.low <= wanted <= found.high
     assert found.high / found.low < 1.2
-    assert recommendation(search, confirmed).startswith(f"naive on {search.best[1]}: 1.")  # type: ignore[index]
+    assert recommendation(search, confirmed).startswith(f"naive on {search.best[1]}: 1.")
     assert "generate_with(" in generate_call(search, confirmed)
 
 
-def test_nothing_gained_is_said_and_assisted_generation_may_win(
-    where: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_gained_is_said_and_assisted_generation_may_win(where, monkeypatch):
     search, confirmed = searched(where, Clock(0.001, lambda length: 0.7), 2, None, monkeypatch)
     assert recommendation(search, confirmed).startswith("no speculation: the best, naive on")
     assert "not distinguishable" not in recommendation(search, confirmed)
@@ -209,13 +191,13 @@ def test_nothing_gained_is_said_and_assisted_generation_may_win(
     assert "the best, assisted generation of transformers, has 0.5" in recommendation(search, confirmed)
 
 
-def test_stages_cost_alike_and_the_last_write_all() -> None:
+def test_stages_cost_alike_and_the_last_write_all():
     assert list(stages(3, 40)) == [(3, 40)]
     assert list(stages(12, 40)) == [(12, 13), (6, 26), (4, 40)]
     assert next(stages(250, 40)) == (250, 1)
 
 
-def test_a_forecast_is_corrected_where_it_was_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_forecast_is_corrected_where_it_was_wrong(capsys):
     made = Forecast(limit=1000.0)
     made.update(100.0, "at first")
     made.update(110.0, "nearly as before")
@@ -227,7 +209,7 @@ def test_a_forecast_is_corrected_where_it_was_wrong(capsys: pytest.CaptureFixtur
     assert not Forecast().late(0.0, more=1e9)
 
 
-def texts_of(speeds: Sequence[float], roots: int = 4, tokens: int = 40) -> list[Text]:
+def texts_of(speeds, roots=4, tokens=40):
     """Texts so many times as fast as those of `generate`, root after root."""
     return [
         Text(number % roots, Turn(tokens, 10, 1.0 / speed), Turn(tokens, tokens, 1.0))
@@ -235,7 +217,7 @@ def texts_of(speeds: Sequence[float], roots: int = 4, tokens: int = 40) -> list[
     ]
 
 
-def test_speeds_are_ratios_root_by_root_and_interruptions_do_not_count() -> None:
+def test_speeds_are_ratios_root_by_root_and_interruptions_do_not_count():
     assert speed_up(texts_of([2.0] * 8)) == pytest.approx((2, 2, 2))
     assert speed_up(texts_of([2.0] * 11 + [0.01])) == pytest.approx((2, 2, 2))
     spread = speed_up(texts_of([1.0, 4.0, 1.0, 4.0] * 3))
@@ -247,7 +229,7 @@ def test_speeds_are_ratios_root_by_root_and_interruptions_do_not_count() -> None
     assert beside(texts_of([2.0, 3.0, 4.0, 6.0, 9.0]), texts_of([1.0, 1.5, 2.0, 3.0])) == pytest.approx((2, 2, 2))
 
 
-def test_the_interval_holds_the_speed_as_often_as_it_says() -> None:
+def test_the_interval_holds_the_speed_as_often_as_it_says():
     draw, held = np.random.default_rng(0), 0
     for _ in range(300):
         roots = 0.2 * draw.standard_normal(8)  # prompts on which the candidate is faster or slower
@@ -257,14 +239,14 @@ def test_the_interval_holds_the_speed_as_often_as_it_says() -> None:
     assert 0.91 <= held / 300 <= 0.99
 
 
-def test_the_interval_of_a_ratio_is_of_paired_rounds() -> None:
+def test_the_interval_of_a_ratio_is_of_paired_rounds():
     assert Interval.of_ratio([20.0, 40.0], [10.0, 20.0]) == pytest.approx((2, 2, 2))
     half = 12.7062047 * np.std([1, 3], ddof=1) / np.sqrt(2)  # Student's quantile for two rounds
     expected = np.exp([2, 2 - half, 2 + half])
     assert Interval.of_ratio([np.exp(1), np.exp(3)], [1.0, 1.0]) == pytest.approx(tuple(expected))
 
 
-def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_at(random_pair: Any) -> None:
+def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_at(random_pair):
     pair = random_pair()
     pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
     where = setting(pair, Sampling(), [(1, 2, 3)], 0)
@@ -275,7 +257,7 @@ def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_a
     assert pair.target.generation_config.eos_token_id == list(range(8))
 
 
-def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_generation(random_pair: Any) -> None:
+def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_generation(random_pair):
     pair = random_pair()
     where = setting(
         replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Sampling(), [(1, 2, 3)], 0
@@ -285,7 +267,7 @@ def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_ge
         assert timed_text(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).tokens >= 6
 
 
-def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: str) -> None:
+def test_what_is_not_lossless_is_not_chosen(draftproof, models):
     small = ("--world", f"{models},roots=1", "--K", 1, "--L2", 1)
     ran = draftproof("model", "choose", "block", "naive_from_target", "ensemble", *small)
     assert ran.code == 2
@@ -300,29 +282,27 @@ def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], mode
     )
 
 
-def test_a_verifier_without_a_scheme_of_its_card_is_one_line(draftproof: Callable[..., Any], models: str) -> None:
+def test_a_verifier_without_a_scheme_of_its_card_is_one_line(draftproof, models):
     ran = draftproof("model", "choose", "spechub", "--world", f"{models},roots=1", "--K", 2, "--L2", 1)
     assert ran.code == 2
     assert "spechub: none of them takes any of the trees (2, 0, 1" in ran.err
 
 
 @pytest.mark.heavy
-def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_them(
-    draftproof: Callable[..., Any], models: str
-) -> None:
+def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_them(draftproof, models):
     few = ("--world", f"{models},roots=1", "--tokens", 4, "--rounds", 2, "--K", "1..2", "--L2", 1, "-o", "c.json")
     assert draftproof("model", "choose", "specinfer", "spectr", *few).code == 0
     tried = sorted((row["verifier"], row["scheme"]["name"]) for row in json.loads(Path("c.json").read_text())["rows"])
     assert tried == [("specinfer", "delayed")] * 2 + [("specinfer", "stratified")] + [("spectr", "delayed")] * 2
 
 
-def test_a_path_is_one_candidate_wherever_it_could_branch(where: Setting) -> None:
+def test_a_path_is_one_candidate_wherever_it_could_branch(where):
     given = [Delayed(1, 1, 1), Delayed(1, 0, 2), Delayed(2, 1, 1), Delayed(1, 0, 1)]
     assert planned(given, where)[0] == [given[0], given[2], given[3]]
 
 
-def test_who_takes_over_a_second_by_its_card_is_left_out() -> None:
-    slow = NamedVerifier("slow", SimpleNamespace(card=replace(NAIVE.verifier.card, max_vocab=20)))  # type: ignore[arg-type]
+def test_who_takes_over_a_second_by_its_card_is_left_out():
+    slow = NamedVerifier("slow", SimpleNamespace(card=replace(NAIVE.verifier.card, max_vocab=20)))
     assert by_speed([NAIVE, slow], 20) == ([NAIVE, slow], [])
     assert by_speed([NAIVE, slow], 21) == ([NAIVE], [slow])
     with pytest.raises(InvalidInput, match="slow: a call takes more than a second at V = 21"):

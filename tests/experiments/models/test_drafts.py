@@ -1,9 +1,7 @@
 """Drafts that are made for a target: their rows by another road, the laws of what they draft, and what is refused."""
 
 import dataclasses
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import transformers
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
-from draftproof.experiments.models.pair.pair import Pair, load_pair
+from draftproof.experiments.models.pair.pair import load_pair
 from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator.drafts import Delayed
@@ -31,12 +29,12 @@ ONE_QUICKLY = quick(SPECS, SPECS[2:])
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
 
 
-def drafted_by(pair: Pair, spec: str, text: list[int] = TEXT) -> Pair:
+def drafted_by(pair, spec, text=TEXT):
     """The same target with a draft that is made for it."""
     return dataclasses.replace(pair, draft=make_draft(spec, pair.target, text))
 
 
-def interpolated(text: list[int], context: tuple[int, ...], token: int, size: int) -> Fraction:
+def interpolated(text, context, token, size):
     """The formula of [witten1991zero], method C, by its recursion on contexts."""
     length = len(context)
     shorter = interpolated(text, context[1:], token, size) if length else Fraction(1, size)
@@ -47,7 +45,7 @@ def interpolated(text: list[int], context: tuple[int, ...], token: int, size: in
     return (after.count(token) + len(set(after)) * shorter) / (len(after) + len(set(after)))
 
 
-def looked_up(text: tuple[int, ...], token: int, size: int, n: int, smoothing: Fraction) -> Fraction:
+def looked_up(text, token, size, n, smoothing):
     """What follows the longest run of last tokens, place by place."""
     common = Fraction(text.count(token) + 1, len(text) + size)
     for length in range(min(n, len(text) - 1), 0, -1):
@@ -58,7 +56,7 @@ def looked_up(text: tuple[int, ...], token: int, size: int, n: int, smoothing: F
 
 
 @pytest.mark.parametrize("order", [0, 1, 3])
-def test_rows_of_ngrams_are_those_of_the_formula(order: int) -> None:
+def test_rows_of_ngrams_are_those_of_the_formula(order):
     text = TEXT[:60]
     model = count_ngrams(text, 4, order)  # token 3 never came
     asked = [(1,), (3, 3), (0, 1, 0), (2, 3, 1), tuple(text[:3]), (2, 1, 1)]
@@ -69,7 +67,7 @@ def test_rows_of_ngrams_are_those_of_the_formula(order: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_rows_of_lookup_are_those_of_the_text_so_far(random_pair: Callable[..., Pair], n: int) -> None:
+def test_rows_of_lookup_are_those_of_the_text_so_far(random_pair, n):
     model = make_draft(f"lookup:n={n},smoothing=0.25", random_pair(vocab=3).target)
     for length in (1, 2, 5, 30):
         text = tuple(TEXT[:length])
@@ -78,7 +76,7 @@ def test_rows_of_lookup_are_those_of_the_text_so_far(random_pair: Callable[..., 
         assert row.tolist() == pytest.approx(exact, abs=1e-6)
 
 
-def test_what_a_place_sees_is_taken_from_behind() -> None:
+def test_what_a_place_sees_is_taken_from_behind():
     tokens, sees = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[[1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 0, 0]]]).bool()
     assert seen_last(tokens, sees, None).tolist() == [[[7, 5, -1, -1], [8, 6, 5, -1], [-1, -1, -1, -1]]]
     assert seen_last(tokens, sees, 1).tolist() == [[[7], [8], [-1]]]
@@ -86,9 +84,7 @@ def test_what_a_place_sees_is_taken_from_behind() -> None:
 
 
 @pytest.mark.parametrize("family", ["Llama", "GPT2", "Qwen2"])
-def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
-    random_pair: Callable[..., Pair], family: str
-) -> None:
+def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(random_pair, family):
     target = random_pair(family=family).target
     draft = make_draft("early:layers=1", target)
     ids = torch.tensor([[1, 5, 2, 7]])
@@ -101,7 +97,7 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
 
 
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
-def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: Callable[..., Pair], spec: str) -> None:
+def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair, spec):
     pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), spec)
     loop, way = Loop(pair, Sampling()), (make("block"), Delayed(3, 1, 2))
     state, text, compared = loop.start(ROOT), list(ROOT), 0
@@ -119,9 +115,7 @@ def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: C
 
 
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
-def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
-    random_pair: Callable[..., Pair], spec: str
-) -> None:
+def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(random_pair, spec):
     from draftproof import generate_with
 
     target = random_pair(dtype=torch.float64).target
@@ -145,13 +139,13 @@ def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
         ("early", "layers is missing; write early:layers=2"),
     ],
 )
-def test_wrong_specs_are_refused_in_a_line(text: str, words: str) -> None:
+def test_wrong_specs_are_refused_in_a_line(text, words):
     with pytest.raises(InvalidInput, match=words) as refused:
         parse_draft(text)
     assert "\n" not in str(refused.value)
 
 
-def test_what_cannot_be_made_is_refused(random_pair: Callable[..., Pair]) -> None:
+def test_what_cannot_be_made_is_refused(random_pair):
     target = random_pair().target
     assert parse_draft("./ngram") is parse_draft("runs/pair8/draft") is None
     for spec, words in (
@@ -170,7 +164,7 @@ def test_what_cannot_be_made_is_refused(random_pair: Callable[..., Pair]) -> Non
         count_ngrams(TEXT[:3], 3, 3)
 
 
-def test_a_made_draft_is_loaded_by_name(tiny_folder: Any, tiny_recipe: Any) -> None:
+def test_a_made_draft_is_loaded_by_name(tiny_folder, tiny_recipe):
     target = str(tiny_folder / "target")
     pair = load_pair(target, "ngram:order=3", "cpu", text=tiny_recipe.corpus.training)
     assert pair.names == (target, "ngram:order=3")

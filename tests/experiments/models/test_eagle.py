@@ -3,9 +3,6 @@
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,12 +18,11 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
-from draftproof.experiments.models.pair.pair import Pair, load_folder
+from draftproof.experiments.models.pair.pair import load_folder
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator.drafts import Delayed, DySpec, SpecBlock
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, agrees, law_of_texts, many_texts
 
@@ -34,10 +30,9 @@ WARM = Sampling(temperature=1.3)
 
 
 @pytest.fixture(
-    scope="module",
-    params=["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in [*HEADS][1:])],
+    scope="module", params=["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in [*HEADS][1:])]
 )
-def pair(random_pair: Callable[..., Pair], request: pytest.FixtureRequest) -> Pair:
+def pair(random_pair, request):
     """A target with a head that was never trained: its rows are far from the target's, and from uniform."""
     made = random_pair(vocab=3, dtype=torch.float64)
     sizes = {"places": 2} if request.param == "specblock" else {}
@@ -48,12 +43,10 @@ def pair(random_pair: Callable[..., Pair], request: pytest.FixtureRequest) -> Pa
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("honest", [True, False])
-def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_those_drafted_from(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, honest: bool
-) -> None:
+def test_texts_have_the_law_of_the_target_unless_rows_are_not_those_drafted_from(pair, monkeypatch, honest):
     drafted = Loop.drafted
 
-    def told(loop: Loop, *given: Any) -> Any:
+    def told(loop, *given):
         found = drafted(loop, *given)
         for rows in found.rows:
             rows.known.update({context: row[::-1] for context, row in rows.known.items()})
@@ -67,7 +60,7 @@ def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_
 
 
 @pytest.mark.parametrize("scheme", [Delayed(3, 1, 2), DySpec(4), Delayed(1, 0, 0)])
-def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: DraftScheme) -> None:
+def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, scheme):
     loop, way = Loop(pair, Sampling()), (make("traversal"), scheme)
     state, text = loop.start(ROOT), list(ROOT)
     for seed in range(6):
@@ -83,11 +76,11 @@ def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: D
 
 
 @torch.inference_mode()
-def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
+def test_several_levels_may_be_asked_for_at_once(pair):
     loop = Loop(pair, Sampling())
     states = [loop.start(ROOT), loop.start(ROOT[:1])]
     together = State.joined(states)
-    wanted: list[list[Context]] = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
+    wanted = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
     found = loop.begin(together).reading.read(wanted)
     for sequence, (root, contexts) in enumerate(zip((ROOT, ROOT[:1]), wanted, strict=True)):
         for place, context in enumerate(contexts):
@@ -96,7 +89,7 @@ def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
             assert found[sequence, place].tolist() == pytest.approx(alone[0].tolist(), abs=1e-9)
 
 
-def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_of_the_wrong_place_are_noticed(pair, monkeypatch):
     """A planted bug: the features of the accepted tokens come one too early."""
     honest = HeadReading.features_after
     monkeypatch.setattr(
@@ -106,7 +99,7 @@ def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest
         test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))
 
 
-def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(pair: Pair) -> None:
+def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(pair):
     prompts, mask = torch.tensor([[0, 0, 2, 1], [1, 1, 0, 1]]), torch.tensor([[0, 1, 1, 1], [1] * 4])
     asked = {"draft": pair.draft, "max_new_tokens": 16, "pad_token_id": 0}
     ours = generate_with("traversal", Delayed(2, 1, 2), seed=5)
@@ -123,9 +116,7 @@ def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_gene
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", HEADS)
-def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
-    tiny_folder: Path, tmp_path: Path, tiny_recipe: Any, kind: str
-) -> None:
+def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(tiny_folder, tmp_path, tiny_recipe, kind):
     text = tmp_path / "text.txt"
     text.write_text(tiny_recipe.corpus.text, encoding="utf-8")
     given = [
@@ -147,7 +138,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     held_out = pair.encode(tiny_recipe.corpus.held_out[:300])
     roots = [held_out[place : place + 16] for place in range(0, 240, 16)]
 
-    def distance(drafting: Pair, depth: int) -> float:
+    def distance(drafting, depth):
         contexts = [list(root[:depth]) for root in roots]
         rows = [
             [continued_rows(drafting, which, Sampling(), root, [after]) for which in ("target", "draft")]
@@ -182,13 +173,13 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
         (["--kind", "pair"], "world belongs to kind eagle or eagle3 or griffin or specblock or selector; leave it out"),
     ],
 )
-def test_a_head_that_there_is_not_is_not_trained(tiny_folder: Path, more: list[str], words: str) -> None:
+def test_a_head_that_there_is_not_is_not_trained(tiny_folder, more, words):
     given = ["model", "train", "--kind", "eagle", "--world", f"models:{tiny_folder}", *more]
     ran = CliRunner().invoke(program(["model train"]), given)
     assert words in str(ran.exception)
 
 
-def test_a_head_that_fetches_code_or_lacks_weights_is_refused(pair: Pair, tmp_path: Path) -> None:
+def test_a_head_that_fetches_code_or_lacks_weights_is_refused(pair, tmp_path):
     from safetensors.torch import load_file, save_file
 
     folder = tmp_path / "head"
@@ -208,7 +199,7 @@ def test_a_head_that_fetches_code_or_lacks_weights_is_refused(pair: Pair, tmp_pa
         make_draft(f"{kind}:{folder}", pair.target)
 
 
-def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:
+def test_what_a_head_cannot_do_is_refused(pair, tiny_folder, random_pair):
     for spec, words in (
         ("eagle", "say where the head is, eagle:FOLDER"),
         (
@@ -225,7 +216,7 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
         loop.step(loop.start(ROOT), make("block"), chooser, coin_for("numpy", 0))
 
 
-def test_the_rows_of_training_are_those_of_trees(pair: Pair) -> None:
+def test_the_rows_of_training_are_those_of_trees(pair):
     """In every pass over its own outputs, and in both blocks, whose rows do not see the tokens since their start."""
     windows = torch.tensor([[0, 2, 1, 1, 0, 2, 2, 0], [1, 0, 0, 2, 1, 1, 2, 0]])
     head = pair.draft
@@ -253,7 +244,7 @@ def test_the_rows_of_training_are_those_of_trees(pair: Pair) -> None:
             assert row.tolist() == pytest.approx(alone[0].tolist(), abs=1e-9)
 
 
-def test_a_block_is_one_pass_whatever_is_drafted_in_it(random_pair: Callable[..., Pair]) -> None:
+def test_a_block_is_one_pass_whatever_is_drafted_in_it(random_pair):
     made = random_pair(vocab=3)
     for places, depth in ((1, 4), (2, 4), (3, 4), (4, 4), (4, 5)):
         pair = dataclasses.replace(
@@ -269,9 +260,7 @@ def test_a_block_is_one_pass_whatever_is_drafted_in_it(random_pair: Callable[...
             assert len(set(rows.values())) == len(blocks_of)
 
 
-def test_a_place_of_a_block_that_reads_another_token_is_noticed(
-    random_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_of_a_block_that_reads_another_token_is_noticed(random_pair, monkeypatch):
     """A planted bug: the tokens of a block inherit another state than that of the place that predicted them."""
     made = random_pair(vocab=3, dtype=torch.float64)
     pair = dataclasses.replace(made, draft=new_head(made.target, 0, "specblock", places=2).eval().requires_grad_(False))

@@ -4,17 +4,16 @@ import pickle
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
-from draftproof.experiments.models.expect.problem import ModelsWorld, pair_problem
+from draftproof.experiments.models.expect.problem import pair_problem
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.opened import Opened
-from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.pair import pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
@@ -25,28 +24,28 @@ from draftproof.verifiers import make
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+def models(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", tmp_path / "text.txt")
 
 
-def world(models: tuple[object, ...], **more: object) -> tuple[str, str]:
+def world(models, **more):
     """The options of `models` as a world."""
     keys = {str(flag)[2:]: value for flag, value in zip(models[::2], models[1::2], strict=True)} | more
     return "--world", "models:" + ",".join(f"{key}={value}" for key, value in keys.items())
 
 
 @pytest.fixture
-def problem(tiny_pair: Pair, tiny_recipe: Any) -> ModelsWorld:
+def problem(tiny_pair, tiny_recipe):
     return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Sampling(0.7), count=2)
 
 
-def test_rows_are_those_of_the_models_in_rationals(problem: ModelsWorld, tiny_pair: Pair) -> None:
+def test_rows_are_those_of_the_models_in_rationals(problem, tiny_pair):
     roots = problem.cases(2, RATIONAL)
     assert [root.weight for root in roots] == [Fraction(1, 2)] * 2
     for root, context in zip(roots, problem.contexts, strict=True):
@@ -55,11 +54,11 @@ def test_rows_are_those_of_the_models_in_rationals(problem: ModelsWorld, tiny_pa
         assert root.name == tiny_pair.decode(context)
 
 
-def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[object, ...], tiny_pair: Pair) -> None:
+def test_exact_mean_is_what_validate_predicts(draftproof, models, tiny_pair):
     ran = draftproof("check", "traversal", *world(models, roots=2), "--K", 2, "--L2", 2, "--json")
     assert (ran.code, ran.row["lossless"], ran.row["max_deviation"]) == (0, True, "0")
     held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
-    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)  # type: ignore[arg-type]
+    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)
     assert problem.contexts == tuple(roots_of(held_out, 2))
     predicted = predict(make("traversal"), problem.cases(2, FLOAT64), Delayed(2, 0, 2)).mean
     assert ran.row["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
@@ -68,21 +67,17 @@ def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[obj
 class _Text:
     """The last twentieth of a text, as a corpus holds it out."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         self.held_out, self.name, self.digest = text[len(text) - round(len(text) * 0.05) :], "text", "text"
 
 
-def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(
-    draftproof: Any, models: tuple[object, ...]
-) -> None:
+def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(draftproof, models):
     ran = draftproof("check", "naive_from_target", *world(models, roots=1), "--L2", 1, "--json")
     assert ran.code == 1
     assert draftproof("check", "naive_from_target", "--world", ran.witness["file"]).code == 1
 
 
-def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
-    draftproof: Any, models: tuple[object, ...]
-) -> None:
+def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(draftproof, models):
     ran = draftproof("check", "block", *world(models, vocab=6, roots=1), "--json")
     assert (ran.code, ran.row["max_deviation"]) == (0, "0")
     assert "2 tokens kept at each context, 4 for the rest: a path of 2 leaves" in ran.err
@@ -90,7 +85,7 @@ def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
 
 
 @pytest.mark.heavy
-def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof, models):
     shape = ("--K", 2, "--L2", 2)
     whole = draftproof("bound", *world(models, roots=2), *shape, "--json").row
     found = draftproof("bound", *world(models, roots=2, vocab=6), *shape, "--certificate", "cut.json", "--json").json
@@ -111,9 +106,7 @@ def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: 
     assert "this bounds the cut tables only" in ran.out
 
 
-def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
-    draftproof: Any, models: tuple[object, ...]
-) -> None:
+def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(draftproof, models):
     """Rounded to thirds, both models may say the same, or have nothing in common."""
     ran = draftproof("bound", *world(models, roots=1, vocab=6, denominator=3), "--K", 2, "--L2", 1)
     assert "on the whole vocabulary" not in ran.out
@@ -124,7 +117,7 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
     assert row["gap"] >= 0
 
 
-def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof, models):
     shape = ("--K", 1, "--L2", 1)
     ran = draftproof("check", "naive", *shape, *world(models, root="the zq"))
     assert "root 'the zq' is taken as 't·e ··': so the tokenizer reads it" in ran.err
@@ -132,7 +125,7 @@ def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: 
 
 
 @pytest.mark.heavy
-def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_compare_bound_check_and_audit_take_them_too(draftproof, models):
     shapes = ("--K", 2, "--L2", "1..2", "--jobs", 1, "--optimum", "--json")
     compared = draftproof("compare", "traversal", "naive", *world(models, roots=2, vocab=5), *shapes)
     assert compared.code == 0
@@ -148,7 +141,7 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tu
 
 
 @pytest.mark.heavy
-def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_depths_are_those_of_the_models_for_every_sampling(draftproof, models):
     samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9")
     given = (*world(models, roots=2), "--jobs", 1, "--L1", 0, "--L2", 2, "--no-optimum", "--by", "depth", "--json")
     rows = draftproof("compare", "traversal", *given, *samplings).json["by_depth"]
@@ -164,7 +157,7 @@ def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, mode
 MASKS = "eos=t,min_new_tokens=1,no_repeat_ngram_size=2,stop_strings=e·|nn"
 
 
-def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: Pair, tiny_recipe: Any) -> None:
+def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair, tiny_recipe):
     sampling = Samplings.of_options(MASKS, "")
     masked = pair_problem(Opened(tiny_pair, tiny_recipe.corpus), sampling, count=2)
     names = tiny_pair.token_names
@@ -184,9 +177,7 @@ def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: P
 @pytest.mark.parametrize(
     "where", [("--sampling",), ("--sampling", MASKS, "--draft-sampling", ""), ("--draft-sampling",)]
 )
-def test_exact_commands_take_masks_of_models(
-    draftproof: Any, models: tuple[object, ...], where: tuple[str, ...]
-) -> None:
+def test_exact_commands_take_masks_of_models(draftproof, models, where):
     shape = ("--K", 2, "--L2", 1, *where, *([MASKS] if len(where) == 1 else []))
     names = ("naive", "traversal", "naive_from_target")
     checked = draftproof("check", *names, *world(models, roots=1), *shape, "--json")
@@ -199,7 +190,7 @@ def test_exact_commands_take_masks_of_models(
     assert 1 < best <= bound["upper_float"] + 1e-9  # float64 against rationals
 
 
-def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof, models):
     """A mask of the whole vocabulary leaves two tokens, so the cut to two of them loses nothing."""
     given = ("--K", 2, "--L2", 1, "--sampling", "table=00------", "--json")
     whole = draftproof("check", "traversal", *given, *world(models, roots=1)).row
@@ -208,9 +199,7 @@ def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof: Any, models: tu
     assert cut["block_efficiency_float"] == pytest.approx(whole["block_efficiency_float"], abs=1e-12)
 
 
-def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
-    draftproof: Any, models: tuple[object, ...], tiny_pair: Pair
-) -> None:
+def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(draftproof, models, tiny_pair):
     given = ("check", "naive", *world(models, root="the "), "--K", 1, "--L2", 1)
     likeliest = int(tiny_pair.rows("target", [tiny_pair.encode("the ")]).argmax())
     for closing, code in ((likeliest, 2), ((likeliest + 1) % 8, 0)):
@@ -219,14 +208,11 @@ def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
         assert (
             ran.code,
             f"no token can follow {tiny_pair.token_names[closing]!r}: the masks allow none; add eos" in ran.err,
-        ) == (
-            code,
-            code == 2,
-        )
+        ) == (code, code == 2)
 
 
 @pytest.mark.heavy
-def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, models: tuple[object, ...]) -> None:
+def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof, models):
     shape = ("--K", 1, "--L2", 1, "--draft-sampling", "temperature=.5")
     one = world(models, roots=1)
     wrong = draftproof("check", "naive", *one, *shape, "--told", "draft", "--json")
@@ -240,7 +226,7 @@ def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, mode
     assert "told needs tables of all 8 tokens" in cut.err
 
 
-def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld, tiny_recipe: Any) -> None:
+def test_what_another_device_computes_has_tables_of_its_own(problem, tiny_recipe):
     assert problem.pair is not None
     elsewhere = replace(problem.pair, device=torch.device("meta"))
     again, moved = (
@@ -249,7 +235,7 @@ def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld
     assert again.digest == problem.digest != moved.digest
 
 
-def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
+def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair):
     pair, digests = random_pair(vocab=300), []
     for change in (1e-3, 0.0):  # one number of 9,600, and the same models again
         digests.append(pair_digest(pair))
@@ -260,7 +246,7 @@ def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) 
     assert pair_digest(pair) != digests[1]
 
 
-def test_another_process_has_the_tables_without_the_models(problem: ModelsWorld) -> None:
+def test_another_process_has_the_tables_without_the_models(problem):
     before = problem.cases(2, RATIONAL)
     elsewhere = pickle.loads(pickle.dumps(problem))
     assert elsewhere.pair is None
@@ -283,9 +269,7 @@ def test_another_process_has_the_tables_without_the_models(problem: ModelsWorld)
         ({"root": "a", "roots": 2}, (), "give one of the two"),
     ],
 )
-def test_what_fits_no_models_is_one_line(
-    draftproof: Any, models: tuple[object, ...], keys: dict[str, object], options: tuple[object, ...], words: str
-) -> None:
+def test_what_fits_no_models_is_one_line(draftproof, models, keys, options, words):
     ran = draftproof("check", "naive", *world(models, **keys), *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]

@@ -1,8 +1,6 @@
 """Families of models in the loop, with their attention, windows and shared heads: rows and caches of plain passes."""
 
-from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
@@ -20,7 +18,7 @@ TOLERANCE = 1e-4
 WINDOW = 4
 MIXED = ("sliding_attention", "full_attention")
 #: By family the fields with which it looks back `WINDOW` tokens, in every layer or in every other.
-WINDOWED: dict[str, tuple[str, dict[str, Any], set[int | None]]] = {
+WINDOWED = {
     "Mistral": ("Mistral", {}, {WINDOW}),
     "Qwen2, all": ("Qwen2", {"use_sliding_window": True, "max_window_layers": 0}, {WINDOW}),
     "Qwen2, second": ("Qwen2", {"use_sliding_window": True, "max_window_layers": 1}, {None, WINDOW}),
@@ -30,7 +28,7 @@ WINDOWED: dict[str, tuple[str, dict[str, Any], set[int | None]]] = {
 }
 
 
-def windowed(random_pair: Callable[..., Any], name: str) -> Any:
+def windowed(random_pair, name):
     family, fields, kinds = WINDOWED[name]
     attention = "eager" if family == "Gemma2" else "sdpa"
     fields = {**fields, "sliding_window": WINDOW, "num_key_value_heads": 2}
@@ -39,7 +37,7 @@ def windowed(random_pair: Callable[..., Any], name: str) -> Any:
     return pair
 
 
-def watched(pair: Any) -> Watched:
+def watched(pair):
     return Watched(pair, Delayed(3, 1, 2), "traversal", PROMPTS, Sampling())
 
 
@@ -47,24 +45,20 @@ def watched(pair: Any) -> Watched:
 @pytest.mark.parametrize(
     ("attention", "family"), list(product(["sdpa", "eager"], ["Llama", "Qwen2", "GPTNeoX", "GPT2"])), ids=str
 )
-def test_rows_agree_for_every_family_and_attention(
-    random_pair: Callable[..., Any], family: str, attention: str
-) -> None:
+def test_rows_agree_for_every_family_and_attention(random_pair, family, attention):
     assert watched(random_pair(family=family, attention=attention)).run(6).rows_off() <= TOLERANCE
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WINDOWED)
-def test_rows_and_caches_beyond_the_window_are_those_of_plain_passes(
-    random_pair: Callable[..., Any], name: str
-) -> None:
+def test_rows_and_caches_beyond_the_window_are_those_of_plain_passes(random_pair, name):
     seen = watched(windowed(random_pair, name)).run(6)
     assert min(map(len, seen.texts)) > WINDOW + 3
     assert seen.rows_off() <= TOLERANCE
     assert seen.caches_off() <= TOLERANCE
 
 
-def test_a_window_is_the_last_slots_that_are_seen() -> None:
+def test_a_window_is_the_last_slots_that_are_seen():
     sees = torch.tensor([[[1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]]], dtype=torch.bool)
     assert within(sees, 2).int().tolist() == [[[0, 0, 0, 1, 0, 1], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]]]
     assert within(sees, 6) is within(sees, None) is sees
@@ -72,7 +66,7 @@ def test_a_window_is_the_last_slots_that_are_seen() -> None:
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_keys_that_several_heads_share_are_kept_once(random_pair: Callable[..., Any], groups: int) -> None:
+def test_keys_that_several_heads_share_are_kept_once(random_pair, groups):
     pair = random_pair(3, torch.float64, "Llama", noise=0.05, fields={"num_key_value_heads": groups})
     seen = watched(pair).run(8)
     assert {keys.shape[1] for keys, _ in seen.state.target.layers} == {groups}
@@ -80,13 +74,13 @@ def test_keys_that_several_heads_share_are_kept_once(random_pair: Callable[..., 
     assert seen.caches_off() <= 1e-10
 
 
-def test_places_and_masks_by_hand() -> None:
+def test_places_and_masks_by_hand():
     class Silent:
         """A model that keeps what it was asked."""
 
         dtype, config = torch.float32, LlamaConfig()
 
-        def __call__(self, **asked: Any) -> Any:
+        def __call__(self, **asked):
             self.asked = asked
             shape = (*asked["input_ids"].shape, 9)
             return type("Output", (), {"logits": torch.arange(shape[1]).expand(shape[0], -1)[..., None].expand(shape)})

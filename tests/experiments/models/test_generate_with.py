@@ -2,9 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -23,11 +21,11 @@ TOKENS = 12
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Any]) -> Any:
+def pair(random_pair):
     return random_pair(vocab=SIZE, dtype=torch.float64, noise=0.05)
 
 
-def padded(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
+def padded(prompts):
     """As a tokenizer gives them, with zeros on the left."""
     width = max(map(len, prompts))
     rows = [[0] * (width - len(each)) + each for each in prompts]
@@ -35,13 +33,13 @@ def padded(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
     return {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask)}
 
 
-def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more: Any) -> Any:
+def greedy(pair, inputs, ours=None, **more):
     drawn = {"custom_generate": ours, "draft": pair.draft} if ours else {}
     return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
 
 
 @pytest.mark.parametrize("name", ["delayed", "moody"])
-def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any, name: str) -> None:
+def test_greedy_texts_of_a_batch_are_those_of_generate(pair, name):
     scheme, verifier = CASES[name]
     inputs, ends = padded(PROMPTS[:4]), {"eos_token_id": 2, "pad_token_id": 0}
     expected = greedy(pair, inputs, **ends)
@@ -49,7 +47,7 @@ def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any, name: str) -> 
     assert bool((expected[:, -1] == 0).any())  # one of them ended before the others
 
 
-def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tuple[int, ...]]:
+def sampled(pair, ours, runs=1500, **more):
     torch.manual_seed(3)
     inputs = {"input_ids": torch.tensor([ROOT] * runs), "attention_mask": torch.ones(runs, len(ROOT), dtype=int)}
     texts = pair.target.generate(
@@ -68,9 +66,7 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
     ],
     ids=str,
 )
-def test_sampled_texts_have_the_law_of_the_target(
-    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], sampling: Sampling
-) -> None:
+def test_sampled_texts_have_the_law_of_the_target(random_pair, verifier, scheme, vectors, asked, sampling):
     pair = random_pair(vocab=SIZE)
     seen = sampled(pair, generate_with(verifier, scheme, vectors=vectors), **{"top_k": 0, **asked})
     assert agrees(seen, law_of_texts(pair, 3, sampling))
@@ -80,9 +76,7 @@ def test_sampled_texts_have_the_law_of_the_target(
 @pytest.mark.heavy
 @pytest.mark.parametrize("draft_sampling", [None, ""], ids=["both", "target only"])
 @pytest.mark.parametrize("masks", ["eos=2,regex=(01|1)*", "no_repeat_ngram_size=2,bits=5", "eos=1,min_new_tokens=2"])
-def test_sampled_texts_have_the_law_of_the_masked_target(
-    random_pair: Callable[..., Any], masks: str, draft_sampling: str | None
-) -> None:
+def test_sampled_texts_have_the_law_of_the_masked_target(random_pair, masks, draft_sampling):
     pair = random_pair(vocab=SIZE)
     ours = generate_with("traversal", Delayed(2, 0, 2), sampling=masks, draft_sampling=draft_sampling)
     seen = sampled(pair, ours, top_k=0, temperature=0.9)
@@ -92,7 +86,7 @@ def test_sampled_texts_have_the_law_of_the_masked_target(
     assert not agrees(seen, law_of_texts(pair, 3, Sampling(0.9)))
 
 
-def test_masks_name_the_tokens_of_a_tokenizer(tiny_pair: Pair) -> None:
+def test_masks_name_the_tokens_of_a_tokenizer(tiny_pair):
     assert tiny_pair.tokenizer is not None
     given = {"sampling": "temperature=0,eos= ,regex=(en|t){3,}", "tokenizer": tiny_pair.tokenizer.base}
     inputs = {"input_ids": torch.tensor([tiny_pair.encode("the ")])}
@@ -125,16 +119,16 @@ def test_masks_name_the_tokens_of_a_tokenizer(tiny_pair: Pair) -> None:
     ],
     ids=str,
 )
-def test_what_no_text_can_be_written_with_is_refused(options: dict[str, Any], said: str) -> None:
+def test_what_no_text_can_be_written_with_is_refused(options, said):
     with pytest.raises(InvalidInput, match=said):
         generate_with(**{"verifier": "naive", "scheme": Delayed(1, 0, 1), **options})
 
 
-def test_lossy_verifiers_write_where_they_are_asked_for() -> None:
+def test_lossy_verifiers_write_where_they_are_asked_for():
     assert generate_with("typical", lossy=True).verifier.card.name == "typical"
 
 
-def test_settings_come_from_one_of_the_two(pair: Any) -> None:
+def test_settings_come_from_one_of_the_two(pair):
     ours = generate_with("naive", Delayed(1, 0, 1), sampling="temperature=.5")
     with pytest.raises(InvalidInput, match=r"temperature is 0\.5 for generate_with and 0\.0 for generate; leave one"):
         greedy(pair, padded([[1, 2]]), ours)
@@ -146,8 +140,8 @@ def test_settings_come_from_one_of_the_two(pair: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
-    def written(prompts: list[list[int]], seed: Any) -> list[list[int]]:
+def test_seeds_make_texts_independent_of_their_neighbours(pair):
+    def written(prompts, seed):
         ours = generate_with("traversal", Delayed(2, 1, 2), seed=seed)
         drawn = {"draft": pair.draft, "custom_generate": ours}
         texts = pair.target.generate(**padded(prompts), do_sample=True, max_new_tokens=TOKENS, **drawn)
@@ -164,21 +158,21 @@ def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
 class Counting(StoppingCriteria):
     """Ends a text that has three ones."""
 
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+    def __call__(self, input_ids, scores, **_):
         return (input_ids == 1).sum(1) >= 3
 
 
 class OfEach(StoppingCriteria):
     """Ends each text at a token of its own."""
 
-    def __init__(self, tokens: list[int]) -> None:
+    def __init__(self, tokens):
         self.tokens = torch.tensor(tokens)
 
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+    def __call__(self, input_ids, scores, **_):
         return input_ids[:, -1] == self.tokens
 
 
-def test_criteria_in_a_batch_are_asked_about_each_text(pair: Any) -> None:
+def test_criteria_in_a_batch_are_asked_about_each_text(pair):
     inputs, ours = padded(PROMPTS[:3]), generate_with("traversal", Delayed(2, 0, 3))
     lengths = set()
     for tokens in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
@@ -197,9 +191,7 @@ def test_criteria_in_a_batch_are_asked_about_each_text(pair: Any) -> None:
 
 @pytest.mark.parametrize("prompts", [[[1, 2, 1], [2]], [[1], [2, 0, 1, 1, 2], [0, 2]]], ids=str)
 @pytest.mark.parametrize("asked", [{"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}], ids=str)
-def test_penalties_and_n_grams_treat_padding_as_generate_does(
-    random_pair: Callable[..., Any], asked: dict[str, Any], prompts: list[list[int]]
-) -> None:
+def test_penalties_and_n_grams_treat_padding_as_generate_does(random_pair, asked, prompts):
     pair = random_pair(vocab=SIZE + 3, dtype=torch.float64, noise=0.05)
     inputs, ours = padded(prompts), generate_with("traversal", Delayed(2, 1, 2))
     ends = {"pad_token_id": 0, "eos_token_id": None, **asked}
@@ -209,18 +201,18 @@ def test_penalties_and_n_grams_treat_padding_as_generate_does(
 class Streamer(transformers.generation.BaseStreamer):
     """Keeps what it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.given: list[list[int]] = []
         self.ended = False
 
-    def put(self, value: torch.Tensor) -> None:
+    def put(self, value):
         self.given.append(value.flatten().tolist())
 
-    def end(self) -> None:
+    def end(self):
         self.ended = True
 
 
-def test_blocks_are_streamed(pair: Any) -> None:
+def test_blocks_are_streamed(pair):
     streamer, told = Streamer(), list[Piece]()
     ours = generate_with("traversal", Delayed(2, 0, 3), each_block=told.append)
     text = greedy(pair, padded([[1, 2]]), ours, text_streamer=streamer)[0].tolist()
@@ -231,7 +223,7 @@ def test_blocks_are_streamed(pair: Any) -> None:
         greedy(pair, padded([[1], [2]]), ours, text_streamer=Streamer())
 
 
-def test_a_dictionary_where_one_is_asked_for(pair: Any) -> None:
+def test_a_dictionary_where_one_is_asked_for(pair):
     inputs, ours = padded([[1, 2]]), generate_with("nss", Delayed(2, 0, 3))
     found = greedy(pair, inputs, ours, return_dict_in_generate=True)
     assert isinstance(found, GenerateDecoderOnlyOutput)
@@ -241,7 +233,7 @@ def test_a_dictionary_where_one_is_asked_for(pair: Any) -> None:
 class Nothing(LogitsProcessor):
     """Changes nothing, but who knows."""
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
+    def __call__(self, input_ids, scores):
         return scores
 
 
@@ -271,10 +263,10 @@ class Nothing(LogitsProcessor):
     ids=lambda given: "-".join(given) if isinstance(given, dict) else str(given),  # no address of an object
 )
 @pytest.mark.filterwarnings("ignore")
-def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any], said: str | None) -> None:
+def test_what_cannot_be_done_is_one_clear_line(pair, asked, said):
     given = {"do_sample": False, "draft": pair.draft, "max_new_tokens": 4}
 
-    def write() -> Any:
+    def write():
         ids = torch.tensor([[1, 2, 1], [1, 2, 2]])
         return pair.target.generate(ids, **{**given, **asked}, custom_generate=generate_with("nss", Delayed(2, 0, 1)))
 
@@ -291,9 +283,7 @@ WIDE, NARROW = 33, 32
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("sizes", [(WIDE, NARROW), (NARROW, WIDE)], ids=["draft is narrower", "draft is wider"])
-def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
-    random_pair: Callable[..., Any], sizes: tuple[int, int]
-) -> None:
+def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(random_pair, sizes):
     """The last token of the target is drawn too, though no draft can have it, and stands in prompts."""
     target, draft = (random_pair(vocab=size, dtype=torch.float64).target for size in sizes)
     most = sizes[0] - 1
@@ -319,14 +309,14 @@ def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
     assert not agrees(seen, flat)
 
 
-def test_models_of_other_vocabularies_are_refused(pair: Any, random_pair: Callable[..., Any]) -> None:
+def test_models_of_other_vocabularies_are_refused(pair, random_pair):
     with pytest.raises(
         InvalidInput, match="the target has logits for 3 tokens, the draft for 4, which is more than padding"
     ):
         greedy(Pair(pair.target, random_pair(vocab=4).draft, None, "cpu", None, 3), padded([[1]]), generate_with("nss"))
 
 
-def test_the_example_of_the_page_on_choosing_runs(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_page_on_choosing_runs(tiny_folder, monkeypatch):
     page = (Path(__file__).parents[3] / "docs" / "howto" / "choose.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (example,) = (each for each in examples if "custom_generate" in each)
@@ -334,7 +324,7 @@ def test_the_example_of_the_page_on_choosing_runs(tiny_folder: Path, monkeypatch
     (tiny_folder.parent / "runs").mkdir(exist_ok=True)
     (tiny_folder.parent / "runs/pair8").symlink_to(tiny_folder)
     monkeypatch.chdir(tiny_folder.parent)
-    names: dict[str, Any] = {}
+    names = {}
     exec(example, names)
     assert names["texts"].shape == (2, 4 + 40)
     assert torch.equal(names["texts"][:, :4], names["inputs"]["input_ids"])

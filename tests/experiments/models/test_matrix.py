@@ -5,8 +5,6 @@ In batches of 1 or 8, by turns.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +17,9 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import KINDS, make_draft
 from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_kinds import HEADS
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.validate.agreement import Agreement, compare
+from draftproof.experiments.models.validate.agreement import compare
 from draftproof.simulator.drafts import SCHEMES, DySpec, lossless_for
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
 from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts, many_texts
@@ -48,7 +44,7 @@ BUDGET, BLOCKS = Budget(1_000_000, 300), 300
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
 
 
-def drafted_by(pair: Pair, kind: str) -> Pair:
+def drafted_by(pair, kind):
     """The pair with a draft of this kind; heads are not trained, their rows are far from the target's."""
     if kind == "network":
         return pair
@@ -59,9 +55,7 @@ def drafted_by(pair: Pair, kind: str) -> Pair:
     return dataclasses.replace(pair, draft=make_draft(spec, pair.target, TEXT))
 
 
-def cell(
-    pair: Pair, tree: DraftScheme, verifier: str, runs: int = BLOCKS, drawn: DraftScheme | None = None
-) -> Agreement:
+def cell(pair, tree, verifier, runs=BLOCKS, drawn=None):
     """Blocks of the loop on `drawn`, by default the same tree that is predicted."""
     contexts = Contexts(pair, WARM, [tuple(ROOT)])
     prediction = expected(make(verifier), tree, contexts, BUDGET, np.random.default_rng(0))
@@ -70,43 +64,43 @@ def cell(
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Pair]) -> Pair:
+def pair(random_pair):
     return random_pair(vocab=3, dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
-def near(random_pair: Callable[..., Pair]) -> Pair:
+def near(random_pair):
     """A pair whose draft is often accepted."""
     return random_pair(vocab=3, dtype=torch.float64, noise=0.05)
 
 
 @pytest.fixture(scope="module")
-def law(near: Pair) -> dict[tuple[int, ...], float]:
+def law(near):
     return law_of_texts(near, 2, WARM)
 
 
 @pytest.fixture(scope="module")
-def greedy_texts(near: Pair) -> list[list[int]]:
+def greedy_texts(near):
     write = near.target.generate
     return [write(torch.tensor([each]), do_sample=False, max_new_tokens=TOKENS)[0].tolist() for each in PROMPTS]
 
 
-def test_the_pairs_are_all_that_cards_claim() -> None:
+def test_the_pairs_are_all_that_cards_claim():
     assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
     assert {name for _, name in PAIRS} >= {name for name in STANDALONE if lossless_for(make(name).card)}
 
 
 @pytest.mark.one_in(200, first=2)
 @pytest.mark.parametrize(("draft", "scheme", "verifier"), MATRIX, ids=map(", ".join, MATRIX))
-def test_blocks_are_as_predicted(pair: Pair, draft: str, scheme: str, verifier: str) -> None:
+def test_blocks_are_as_predicted(pair, draft, scheme, verifier):
     assert cell(drafted_by(pair, draft), CASES[scheme][0], verifier).agrees(len(MATRIX))
 
 
-def test_rows_that_are_not_those_drafted_from_are_noticed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_not_those_drafted_from_are_noticed(pair, monkeypatch):
     """A planted bug: the verifier is told that drafts came from another row."""
     honest = Loop.drafted
 
-    def told(loop: Loop, *given: Any) -> Any:
+    def told(loop, *given):
         drafted = honest(loop, *given)
         for rows in drafted.rows:
             rows.known.update({context: row[::-1] for context, row in rows.known.items()})
@@ -116,20 +110,20 @@ def test_rows_that_are_not_those_drafted_from_are_noticed(pair: Pair, monkeypatc
     assert not cell(drafted_by(pair, "early"), CASES["delayed"][0], "traversal", 1500).agrees(len(MATRIX))
 
 
-def test_a_tree_of_another_scheme_is_noticed(pair: Pair) -> None:
+def test_a_tree_of_another_scheme_is_noticed(pair):
     assert not cell(pair, DySpec(4), "traversal", 500, DySpec(3)).agrees(len(MATRIX))
 
 
 @pytest.mark.one_in(240, first=1)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_first_tokens_have_the_law_of_the_target(near: Pair, law: Any, scheme: str, verifier: str, batch: int) -> None:
+def test_first_tokens_have_the_law_of_the_target(near, law, scheme, verifier, batch):
     loop, way = Loop(near, WARM), (make(verifier), CASES[scheme][0])
     texts = many_texts(loop, *way, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law, STRICT)
 
 
 @pytest.mark.heavy
-def test_the_law_of_a_lossy_verifier_is_noticed(random_pair: Callable[..., Pair]) -> None:
+def test_the_law_of_a_lossy_verifier_is_noticed(random_pair):
     """With as many runs as the larger batch has: fewer find larger faults alone."""
     far = random_pair(vocab=3, dtype=torch.float64, noise=0.3)
     loop, way = Loop(far, WARM), (make("naive_from_target"), CASES["delayed"][0])
@@ -139,9 +133,7 @@ def test_the_law_of_a_lossy_verifier_is_noticed(random_pair: Callable[..., Pair]
 
 @pytest.mark.one_in(60, first=3)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_greedy_texts_are_those_of_generate(
-    near: Pair, greedy_texts: list[list[int]], scheme: str, verifier: str, batch: int
-) -> None:
+def test_greedy_texts_are_those_of_generate(near, greedy_texts, scheme, verifier, batch):
     seen = Watched(near, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling(0)).run(TOKENS)
     for text, alone in zip(seen.texts, greedy_texts[-batch:], strict=True):
         assert text[: len(alone)] == alone
@@ -149,7 +141,7 @@ def test_greedy_texts_are_those_of_generate(
 
 @pytest.mark.one_in(80, first=5)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_rows_and_caches_are_those_of_separate_passes(near: Pair, scheme: str, verifier: str, batch: int) -> None:
+def test_rows_and_caches_are_those_of_separate_passes(near, scheme, verifier, batch):
     seen = Watched(near, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
     assert seen.rows_off() <= TOLERANCE
     assert seen.caches_off() <= TOLERANCE
@@ -160,7 +152,7 @@ def test_rows_and_caches_are_those_of_separate_passes(near: Pair, scheme: str, v
 
 @pytest.mark.one_in(60)
 @pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
-def test_torch_vectors_give_the_same_blocks(near: Pair, scheme: str, verifier: str) -> None:
+def test_torch_vectors_give_the_same_blocks(near, scheme, verifier):
     made = []
     for vectors in ("numpy", "torch"):
         loop, way = Loop(near, Sampling(), vectors), (make(verifier), CASES[scheme][0])

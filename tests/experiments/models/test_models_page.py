@@ -3,9 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -31,9 +29,7 @@ PAIRS = [("Llama", 2048, "Llama", 2048), ("GPT2", 512, "Llama", 2048), ("Llama",
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("target", "most", "draft", "draft_most"), PAIRS)
-def test_the_page_runs_as_it_stands(
-    draftproof: Callable[..., Any], tmp_path: Path, target: str, most: int, draft: str, draft_most: int
-) -> None:
+def test_the_page_runs_as_it_stands(draftproof, tmp_path, target, most, draft, draft_most):
     save_models(tmp_path / "models", kinds=(target, draft), positions=(most, draft_most))
     prompts = [json.dumps({"text": sentence}) for sentence in made_text(12, seed=2).split(". ") if sentence]
     (tmp_path / "prompts.jsonl").write_text("\n".join(prompts), encoding="utf-8")
@@ -49,7 +45,7 @@ def test_the_page_runs_as_it_stands(
     [about] = choice["about"]
     assert about["seconds"] <= 66  # the page says 60
     assert ran["choose"].out.strip().splitlines()[-1] == about["paste"]
-    names: dict[str, Any] = {}
+    names = {}
     (program,) = (block for kind, block in BLOCKS if kind == "python")
     torch.manual_seed(0)
     exec(program, names)
@@ -58,7 +54,7 @@ def test_the_page_runs_as_it_stands(
 
 
 @pytest.mark.heavy
-def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+def test_selectors_and_policies_take_the_same_models(draftproof, tmp_path):
     save_models(tmp_path / "models")
     (tmp_path / "long.txt").write_text(made_text(4000, seed=3), encoding="utf-8")
     models = "models:target=models/target,draft=models/draft,text=long.txt,roots={}"
@@ -77,7 +73,7 @@ def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., A
     assert (compared.code, "static" in compared.out) == (0, True), compared.err
 
 
-def test_rows_of_any_model_are_a_process(tmp_path: Path) -> None:
+def test_rows_of_any_model_are_a_process(tmp_path):
     save_models(tmp_path, steps=2)
     models = [AutoModelForCausalLM.from_pretrained(tmp_path / role) for role in ("target", "draft")]
     prompt = AutoTokenizer.from_pretrained(tmp_path / "target")("a fox met").input_ids

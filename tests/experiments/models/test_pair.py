@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,16 +14,16 @@ import transformers
 
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import devices, loading
-from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.pair import load_folder, load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
-from draftproof.experiments.models.pair.training import Recipe, Size, new_model
+from draftproof.experiments.models.pair.training import Size, new_model
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
 ROOT = [0, 3, 1, 2, 5]
 
 
-def saved(model: Any, folder: Path, text: str | None = "abcdefgh" * 3, size: int = 8) -> str:
+def saved(model, folder, text="abcdefgh" * 3, size=8):
     """A model saved in a folder, with a letters tokenizer unless text is None."""
     model.save_pretrained(folder)
     if text is not None:
@@ -32,11 +31,11 @@ def saved(model: Any, folder: Path, text: str | None = "abcdefgh" * 3, size: int
     return str(folder)
 
 
-def small(vocab_size: int = 8, seed: int = 0) -> Any:
+def small(vocab_size=8, seed=0):
     return new_model(Size(8, 1, 1), vocab_size, seed)
 
 
-def refusal(target: str | Path, draft: str | Path, *arguments: str) -> str:
+def refusal(target, draft, *arguments):
     """The one line with which the pair is refused."""
     with pytest.raises(InvalidInput) as refused:
         load_pair(str(target), str(draft), *(arguments or ("cpu",)))
@@ -44,7 +43,7 @@ def refusal(target: str | Path, draft: str | Path, *arguments: str) -> str:
     return str(refused.value)
 
 
-def test_padding_of_embeddings_is_cut_off(tmp_path: Path) -> None:
+def test_padding_of_embeddings_is_cut_off(tmp_path):
     wide, narrow = small(16), small(8, 1)
     pair = load_pair(saved(wide, tmp_path / "wide"), saved(narrow, tmp_path / "narrow"), "cpu")
     assert pair.vocab_size == 8
@@ -55,7 +54,7 @@ def test_padding_of_embeddings_is_cut_off(tmp_path: Path) -> None:
     assert pair.notes == (f"target {tmp_path / 'wide'}: 8 padding tokens beyond the 8 of the tokenizer were cut off",)
 
 
-def test_vocabularies_that_differ_are_named(tmp_path: Path) -> None:
+def test_vocabularies_that_differ_are_named(tmp_path):
     first = saved(small(), tmp_path / "first")
     longer = saved(small(9), tmp_path / "longer", "abcdefghi" * 3, 9)
     assert "the target has 8 tokens, the draft 9" in refusal(first, longer)
@@ -67,7 +66,7 @@ def test_vocabularies_that_differ_are_named(tmp_path: Path) -> None:
     assert "has logits for 7 tokens, its tokenizer has 8" in refusal(first, few)
 
 
-def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path: Path) -> None:
+def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path):
     bare = [saved(small(8, seed), tmp_path / str(seed), None) for seed in (0, 1)]
     pair = load_pair(*bare, "cpu")
     assert (pair.vocab_size, pair.tokenizer) == (8, None)
@@ -76,7 +75,7 @@ def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path: P
     assert "has 8 tokens and" in refusal(bare[0], saved(small(9), tmp_path / "nine", None))
 
 
-def test_other_architectures_are_pairs_too(tmp_path: Path) -> None:
+def test_other_architectures_are_pairs_too(tmp_path):
     made = transformers.GPT2LMHeadModel(
         transformers.GPT2Config(vocab_size=8, n_positions=64, n_embd=8, n_layer=1, n_head=1)
     )
@@ -86,7 +85,7 @@ def test_other_architectures_are_pairs_too(tmp_path: Path) -> None:
     assert abs(target.row((7, 6)) - alone).max() < 1e-12  # order of sums
 
 
-def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -> None:
+def test_paths_that_hold_no_model_are_named(tmp_path, tiny_folder):
     good = tiny_folder / "draft"
     assert f"target {tmp_path}/none does not exist" in refusal(f"{tmp_path}/none", good)
     assert f"draft {tmp_path} holds no config.json" in refusal(good, tmp_path)
@@ -125,9 +124,7 @@ def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -
         ("tie_word_embeddings", "maybe" * 200),
     ],
 )
-def test_a_mistyped_field_of_a_configuration_is_one_short_line(
-    tmp_path: Path, tiny_folder: Path, field: str, value: object
-) -> None:
+def test_a_mistyped_field_of_a_configuration_is_one_short_line(tmp_path, tiny_folder, field, value):
     shutil.copytree(tiny_folder / "draft", tmp_path / "odd")
     path = tmp_path / "odd" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
@@ -138,7 +135,7 @@ def test_a_mistyped_field_of_a_configuration_is_one_short_line(
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
-def test_a_number_of_a_million_digits_is_not_waited_for(tmp_path: Path, tiny_folder: Path, name: str) -> None:
+def test_a_number_of_a_million_digits_is_not_waited_for(tmp_path, tiny_folder, name):
     shutil.copytree(tiny_folder / "draft", tmp_path / "long")
     path = tmp_path / "long" / name
     fields = json.loads(path.read_text()) if path.exists() else {}
@@ -182,9 +179,9 @@ _TOO_MUCH = [
 
 
 @pytest.mark.parametrize(("fields", "words"), _TOO_MUCH, ids=[str(fields)[:60] for fields, _ in _TOO_MUCH])
-def test_a_configuration_that_fetches_code_or_fills_memory_is_refused_before_a_model_is_made(
-    tmp_path: Path, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], words: str
-) -> None:
+def test_a_configuration_that_fetches_code_or_fills_memory_is_refused(
+    tmp_path, tiny_folder, monkeypatch, fields, words
+):
     folder = tmp_path / "odd"
     shutil.copytree(tiny_folder / "draft", folder)
     path = folder / "config.json"
@@ -195,7 +192,7 @@ def test_a_configuration_that_fetches_code_or_fills_memory_is_refused_before_a_m
     assert words in said
 
 
-def test_a_model_far_larger_than_its_weights_is_not_made(tmp_path: Path) -> None:
+def test_a_model_far_larger_than_its_weights_is_not_made(tmp_path):
     config = transformers.GPT2Config(vocab_size=8, n_embd=8, n_layer=1, n_head=1, n_positions=16)
     folder = saved(transformers.GPT2LMHeadModel(config), tmp_path / "gpt")
     path = Path(folder) / "config.json"
@@ -203,7 +200,7 @@ def test_a_model_far_larger_than_its_weights_is_not_made(tmp_path: Path) -> None
     assert "which asks for 3,200,00" in refusal(folder, folder)
 
 
-def test_pickled_weights_and_adapters_are_refused(tmp_path: Path, tiny_folder: Path) -> None:
+def test_pickled_weights_and_adapters_are_refused(tmp_path, tiny_folder):
     from safetensors.torch import load_file
 
     folder = tmp_path / "pickled"
@@ -217,16 +214,14 @@ def test_pickled_weights_and_adapters_are_refused(tmp_path: Path, tiny_folder: P
     assert "holds an adapter; merge it into its model" in refusal(other, tiny_folder / "draft")
 
 
-def test_weights_in_several_files_are_read(tmp_path: Path, tiny_pair: Pair) -> None:
+def test_weights_in_several_files_are_read(tmp_path, tiny_pair):
     folder = tmp_path / "parts"
     tiny_pair.target.save_pretrained(folder, max_shard_size="10KB")
     assert len(list(folder.glob("*.safetensors"))) > 2
     assert load_pair(str(folder), str(folder), "cpu").vocab_size == 8
 
 
-def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
-    tmp_path: Path, tiny_folder: Path
-) -> None:
+def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(tmp_path, tiny_folder):
     shutil.copytree(tiny_folder / "draft", tmp_path / "other")
     path = tmp_path / "other" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "intermediate_size": 24}))
@@ -235,7 +230,7 @@ def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
     assert "not (16, 24)" in words
 
 
-def test_weights_that_are_missing_are_not_made_up(tmp_path: Path, tiny_folder: Path) -> None:
+def test_weights_that_are_missing_are_not_made_up(tmp_path, tiny_folder):
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(tiny_folder / "draft", tmp_path / "part")
@@ -259,12 +254,12 @@ def test_weights_that_are_missing_are_not_made_up(tmp_path: Path, tiny_folder: P
     ],
     ids=["encoder-decoder", "no head", "masked"],
 )
-def test_what_is_no_causal_model_is_named(make: Any, tmp_path: Path, tiny_folder: Path) -> None:
+def test_what_is_no_causal_model_is_named(make, tmp_path, tiny_folder):
     folder = saved(make(), tmp_path / "other")
     assert "is no causal language model but" in refusal(folder, tiny_folder / "draft")
 
 
-def test_names_that_are_not_on_disk_fail_at_once(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_are_not_on_disk_fail_at_once(tiny_folder, monkeypatch):
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
@@ -279,20 +274,18 @@ def test_names_that_are_not_on_disk_fail_at_once(tiny_folder: Path, monkeypatch:
     }
     for answer, words in answers.items():
 
-        def ask(*_: object, answer: Exception = answer, **__: object) -> None:
+        def ask(*_, answer=answer, **__):
             raise answer
 
         monkeypatch.setattr("huggingface_hub.HfApi.model_info", ask)
         assert words in refusal("nobody/no-such-model", good)
 
 
-def _response(code: int) -> Any:
+def _response(code):
     return SimpleNamespace(status_code=code, headers={}, request=None)
 
 
-def test_devices_and_precisions_that_are_not_there_are_named(
-    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_and_precisions_that_are_not_there_are_named(tiny_folder, monkeypatch):
     both = tiny_folder / "target", tiny_folder / "draft"
     assert "unknown device 'tpu'; choose auto, cpu, cuda" in refusal(*both, "tpu")
     assert "unknown dtype 'float8'; choose float32" in refusal(*both, "cpu", "float8")
@@ -301,7 +294,7 @@ def test_devices_and_precisions_that_are_not_there_are_named(
     assert load_pair(str(both[0]), str(both[1]), "auto").device.type == "cpu"
 
 
-def test_no_space_is_one_clear_line(tiny_folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_space_is_one_clear_line(tiny_folder, tiny_pair, monkeypatch):
     both = tiny_folder / "target", tiny_folder / "draft"
     monkeypatch.setattr(devices, "free_bytes", lambda _: 1000)
     assert "no space on cpu: target" in refusal(*both)
@@ -312,7 +305,7 @@ def test_no_space_is_one_clear_line(tiny_folder: Path, tiny_pair: Pair, monkeypa
         MemoryError(),
     ):
 
-        def full(*_: object, error: BaseException = error, **__: object) -> None:
+        def full(*_, error=error, **__):
             raise error
 
         monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", full)
@@ -324,7 +317,7 @@ def test_no_space_is_one_clear_line(tiny_folder: Path, tiny_pair: Pair, monkeypa
         monkeypatch.undo()
 
 
-def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -> None:
+def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair):
     counted = loading.weight_bytes(tiny_pair.target.config, torch.float32)
     model = tiny_pair.target
     assert counted == sum(each.numel() * 4 for each in [*model.parameters(), *model.buffers()])
@@ -332,7 +325,7 @@ def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -
 
 
 @pytest.mark.parametrize("missing", ["torch", pytest.param("transformers", marks=pytest.mark.heavy)])
-def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str) -> None:
+def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing):
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "from draftproof.experiments.models.pair.pair import load_pair\n"
@@ -344,7 +337,7 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str)
     assert done.stdout == f"running models needs {missing}, which is not installed: pip install 'draftproof[models]'\n"
 
 
-def test_what_was_saved_is_what_is_loaded(tiny_folder: Path, tiny_pair: Pair, tiny_recipe: Recipe) -> None:
+def test_what_was_saved_is_what_is_loaded(tiny_folder, tiny_pair, tiny_recipe):
     plain = transformers.AutoModelForCausalLM.from_pretrained(tiny_folder / "target")
     assert all(torch.equal(plain.state_dict()[key], value) for key, value in tiny_pair.target.state_dict().items())
     record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
@@ -358,7 +351,7 @@ def test_what_was_saved_is_what_is_loaded(tiny_folder: Path, tiny_pair: Pair, ti
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
-def test_weights_have_the_precision_asked_for(tiny_folder: Path, dtype: str) -> None:
+def test_weights_have_the_precision_asked_for(tiny_folder, dtype):
     pair = load_folder(tiny_folder, "cpu", dtype)
     assert {each.dtype for each in pair.target.parameters()} == {getattr(torch, dtype)}
     rows = pair.rows("draft", [ROOT])
@@ -366,7 +359,7 @@ def test_weights_have_the_precision_asked_for(tiny_folder: Path, dtype: str) -> 
     assert abs(float(rows.sum()) - 1) < 1e-15 * 8  # a sum of eight rounded terms
 
 
-def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
+def test_rows_are_the_softmax_of_the_last_logits(exact_pair):
     contexts = [[*ROOT, token] for token in range(8)]
     for which in ("target", "draft"):
         alone = [exact_pair.model(which)(torch.tensor([each])).logits[0, -1].softmax(0) for each in contexts]
@@ -377,6 +370,6 @@ def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(("contexts", "words"), [([[]], "at least one token"), ([[0, 8]], "outside 0..7")])
-def test_contexts_that_no_model_can_take_are_refused(tiny_pair: Pair, contexts: Any, words: str) -> None:
+def test_contexts_that_no_model_can_take_are_refused(tiny_pair, contexts, words):
     with pytest.raises(InvalidInput, match=words):
         tiny_pair.rows("target", contexts)

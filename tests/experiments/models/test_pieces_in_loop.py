@@ -1,7 +1,6 @@
 """Branches from pieces in the loop: their joint law, the laws that nodes tell, and texts."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,14 @@ from tests.experiments.models.laws import ROOT, agrees, tables
 WARM = Sampling(temperature=1.3)
 
 
-def plain(tree: Any) -> Any:
+def plain(tree):
     return tuple(sorted(tree.children.items())), tuple(sorted(tree.pieces.items(), key=str))
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("depth", "runs"), [(2, 2_000), pytest.param(4, 20_000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", ["stratified", "systematic"])
-def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], name: str, depth: int, runs: int) -> None:
+def test_three_branches_have_their_joint_law(random_pair, name, depth, runs):
     """With `top_k` two tokens are left after each context."""
     scheme, sampling = SCHEMES[name](3, 0, depth), Sampling(temperature=1.3, top_k=2)
     pair = random_pair(vocab=3)
@@ -41,7 +40,7 @@ def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], na
 
 
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
-def test_nodes_tell_the_laws_that_their_drafts_have(random_pair: Callable[..., Any], vectors: str) -> None:
+def test_nodes_tell_the_laws_that_their_drafts_have(random_pair, vectors):
     watched = Watched(random_pair(vocab=3), Stratified(3, 1, 2), "block", PROMPTS, WARM)
     watched.loop = Loop(watched.loop.pair, WARM, vectors)
     told = 0

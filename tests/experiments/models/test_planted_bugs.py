@@ -1,8 +1,5 @@
 """What goes wrong in caches, masks, positions and batches, put there on purpose: the loop's rows or caches tell."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 
@@ -18,50 +15,50 @@ NOTICED = 1e-5
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Any]) -> Any:
+def pair(random_pair):
     return random_pair(vocab=3, dtype=torch.float64, noise=0.05)
 
 
-def keeping_the_first_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def keeping_the_first_slots(monkeypatch):
     kept = ModelCache.kept
     monkeypatch.setattr(
         ModelCache, "kept", lambda self, slots, places: kept(self, slots, [range(len(each)) for each in places])
     )
 
 
-def keeping_what_the_neighbour_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+def keeping_what_the_neighbour_keeps(monkeypatch):
     kept = ModelCache.kept
     monkeypatch.setattr(ModelCache, "kept", lambda self, slots, places: kept(self, slots, [*places[1:], places[0]]))
 
 
-def seeing_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
-    def causal(sees: Any, start: int, width: int) -> torch.Tensor:
+def seeing_siblings(monkeypatch):
+    def causal(sees, start, width):
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
     monkeypatch.setattr(reading, "_attended", causal)
 
 
-def seeing_what_the_neighbour_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+def seeing_what_the_neighbour_sees(monkeypatch):
     attended = reading._attended
     monkeypatch.setattr(reading, "_attended", lambda sees, start, width: attended([*sees[1:], sees[0]], start, width))
 
 
-def seeing_empty_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def seeing_empty_slots(monkeypatch):
     kept = ModelCache.kept
 
-    def all_held(self: ModelCache, slots: int, places: Any) -> ModelCache:
+    def all_held(self, slots, places):
         after = kept(self, slots, places)
         return ModelCache(after.layers, torch.ones_like(after.held), after.lengths)
 
     monkeypatch.setattr(ModelCache, "kept", all_held)
 
 
-def counting_slots_as_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+def counting_slots_as_positions(monkeypatch):
     add = reading.Row.add
     monkeypatch.setattr(reading.Row, "add", lambda self, token, _, above: add(self, token, len(self.tokens), above))
 
 
-def forgetting_what_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+def forgetting_what_waited(monkeypatch):
     """Positions of drafted tokens as if one token alone had waited."""
     add = reading.Row.add
     monkeypatch.setattr(
@@ -69,17 +66,17 @@ def forgetting_what_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def rows_of_the_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+def rows_of_the_neighbour(monkeypatch):
     read = Reading.read
     monkeypatch.setattr(Reading, "read", lambda self, wanted: read(self, wanted).roll(1, 0))
 
 
-def rows_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def rows_by_place(monkeypatch):
     """The n-th row for the n-th context, however many tokens waited before it."""
     monkeypatch.setattr(reading, "_at", lambda logits, ends: logits[:, : max(map(len, ends))])
 
 
-def reading_only_the_last_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def reading_only_the_last_that_waits(monkeypatch):
     made = Reading.__init__
     monkeypatch.setattr(
         Reading,
@@ -88,18 +85,18 @@ def reading_only_the_last_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def one_token_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_token_more(monkeypatch):
     monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, None if window is None else window + 1))
 
 
-def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_window(monkeypatch):
     monkeypatch.setattr(caches, "within", lambda sees, window: sees)
 
 
-def a_window_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_window_of_slots(monkeypatch):
     """The last slots of the cache, whoever's they are, where the last of the own text are meant."""
 
-    def cut(sees: torch.Tensor, window: int | None) -> torch.Tensor:
+    def cut(sees, window):
         if window is None:
             return sees
         width, slots = sees.shape[-2:]
@@ -109,7 +106,7 @@ def a_window_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "within", cut)
 
 
-def a_window_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_window_everywhere(monkeypatch):
     monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, WINDOW))
 
 
@@ -124,7 +121,7 @@ WINDOW_BUGS = [one_token_more, no_window, a_window_of_slots, a_window_everywhere
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 @pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy)])
-def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_noticed(pair, name, bug, monkeypatch):
     scheme, verifier = CASES[name]
     seen = Watched(pair, scheme, verifier, PROMPTS, Sampling())
     bug(monkeypatch)
@@ -137,7 +134,7 @@ def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: p
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("bug", WINDOW_BUGS, ids=lambda bug: bug.__name__)
-def test_a_wrong_window_is_noticed(random_pair: Callable[..., Any], bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_window_is_noticed(random_pair, bug, monkeypatch):
     seen = watched(windowed(random_pair, "Qwen2, second"))
     bug(monkeypatch)
     assert seen.run(6).rows_off() > 10 * TOLERANCE

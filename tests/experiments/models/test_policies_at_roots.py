@@ -1,10 +1,7 @@
 """Policies in `compare` on models: at the roots a policy brings what the rows of its shapes say, root by root."""
 
 import shutil
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -25,7 +22,7 @@ OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(act
 
 
 @pytest.fixture
-def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+def given(tiny_folder, tmp_path):
     shutil.copytree(tiny_folder, tmp_path / "pair")
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
@@ -34,7 +31,7 @@ def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     return ("compare", "specinfer", *where, *shapes, "--cost", COST)
 
 
-def mixed(found: dict[str, Any], choice: list[int]) -> tuple[Any, Any]:
+def mixed(found, choice):
     """Tokens and time of a block over the roots, from the rows of the shapes."""
     rows, roots, times, weight = found["rows"], found["roots"], time_model(COST).exact(), Fraction(1, len(choice))
     of_shape = [[root for root in roots if root["shape"] == row["shape"]] for row in rows]
@@ -42,20 +39,14 @@ def mixed(found: dict[str, Any], choice: list[int]) -> tuple[Any, Any]:
     return weight * sum(tokens), weight * sum(times.time(rows[action]) for action in choice)
 
 
-def test_a_policy_is_the_rows_of_its_shapes(
-    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
-) -> None:
+def test_a_policy_is_the_rows_of_its_shapes(draftproof, given, tmp_path):
     pair = load_folder(tmp_path / "pair", "cpu")
     held_out = Corpus("text", (tmp_path / "text.txt").read_text(encoding="utf-8")).held_out
     contexts = roots_of(pair.encode(held_out), 5)
     torch.manual_seed(3)
     network, times = SelectorNetwork((32, 16), 4), time_model("draft=1,target=9")
     fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8}
-    fields |= {
-        "actions": list(reversed(SHAPES)),
-        "times": file.times_fields(times),
-        "settings": [Sampling().as_dict()],
-    }
+    fields |= {"actions": list(reversed(SHAPES)), "times": file.times_fields(times), "settings": [Sampling().as_dict()]}
     fields["base"] = [SHAPES[0]]
     file.save_selector(tmp_path / "pair", network.eval(), fields)
     inputs = network_inputs(block_starts(pair, contexts, Sampling(), times), Sampling(), (32, 16))

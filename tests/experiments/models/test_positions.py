@@ -1,9 +1,7 @@
 """Models with few positions: texts, trees and caches end where they do, and what cannot fit is one line."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,7 +11,6 @@ from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.run import Validation, greedy_fields
 from draftproof.simulator import Delayed
@@ -26,20 +23,20 @@ TREE, PROMPT = Delayed(2, 1, 2), [1, 2, 3, 4]
 
 
 @pytest.fixture(params=["a short draft", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in ("GPT2", "Llama"))])
-def short(request: Any, random_pair: Callable[..., Any]) -> Pair:
+def short(request, random_pair):
     """A pair that is made for 20 tokens."""
     family = "Llama" if request.param == "Llama" else "GPT2"
     fields = {"GPT2": {"n_positions": 20}, "Llama": {"max_position_embeddings": 20}}[family]
-    pair: Pair = random_pair(8, torch.float64, family, fields=fields)
+    pair = random_pair(8, torch.float64, family, fields=fields)
     if request.param == "a short draft":
         pair = replace(pair, target=random_pair(8, torch.float64, "Llama").target)
     return pair
 
 
-def test_validate_goes_no_further_than_both_models(short: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_goes_no_further_than_both_models(short, monkeypatch):
     read, forward = list[int](), short.draft.forward
 
-    def seen(*given: Any, **named: Any) -> Any:
+    def seen(*given, **named):
         read.append(int(named["position_ids"].max()) if named.get("position_ids") is not None else 0)
         return forward(*given, **named)
 
@@ -55,11 +52,11 @@ def test_validate_goes_no_further_than_both_models(short: Pair, monkeypatch: pyt
     assert max(read) == 17  # all but a leaf of the last tree and the token after it
 
 
-def test_generate_with_says_how_many_tokens_fit(random_pair: Callable[..., Any]) -> None:
+def test_generate_with_says_how_many_tokens_fit(random_pair):
     pair = random_pair(8, None, "GPT2", fields={"n_positions": 20})
 
-    def written(most: int, length: int = 4) -> Any:
-        asked: dict[str, Any] = {"max_new_tokens": most, "do_sample": False, "draft": pair.draft}
+    def written(most, length=4):
+        asked = {"max_new_tokens": most, "do_sample": False, "draft": pair.draft}
         return pair.target.generate(torch.ones(1, length, dtype=torch.long), custom_generate=ours, **asked)
 
     ours = generate_with("traversal", TREE)
@@ -70,7 +67,7 @@ def test_generate_with_says_how_many_tokens_fit(random_pair: Callable[..., Any])
         written(1, 18)
 
 
-def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof, tmp_path):
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     lines = ('{"text": "a fox met"}', f'{{"text": "{made_text(2)[:-2]}"}}')
     Path("p.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -83,7 +80,7 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
         assert "a tree of depth 16 does not fit after it; context=N keeps the last N tokens" in line
 
 
-def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof, tmp_path):
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     ran = draftproof(
         "model",

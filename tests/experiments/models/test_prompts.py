@@ -1,13 +1,9 @@
 """Roots from prompts: texts and chats of a file, each behind what its tokenizer begins a text with, in all commands."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +19,6 @@ from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, with_bos
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.selector import fitting, training
@@ -41,38 +36,38 @@ CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Pair]) -> Pair:
+def pair(random_pair):
     return plain_pair(random_pair)
 
 
 @pytest.fixture(scope="module")
-def models(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
+def models(pair, tmp_path_factory):
     return saved(pair, tmp_path_factory.mktemp("plain"))
 
 
-def world(models: tuple[object, ...], **more: object) -> tuple[str, str]:
+def world(models, **more):
     """The options of `models` as a world."""
     keys = {str(flag)[2:]: value for flag, value in zip(models[::2], models[1::2], strict=True)} | more
     return "--world", "models:" + ",".join(f"{key}={value}" for key, value in keys.items())
 
 
-def file_of(*lines: object, name: str = "prompts.jsonl") -> str:
+def file_of(*lines, name="prompts.jsonl"):
     Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return name
 
 
-def contexts(pair: Pair, *lines: object, count: int | None = None, context: int | None = None) -> Sequence[Any]:
+def contexts(pair, *lines, count=None, context=None):
     opened = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines)), context=context)
     return opened.roots(count, 1).contexts
 
 
-def test_a_prompt_is_a_root_behind_what_the_tokenizer_begins_a_text_with(pair: Pair) -> None:
+def test_a_prompt_is_a_root_behind_what_the_tokenizer_begins_a_text_with(pair):
     first, second = (tuple(pair.encode(text)) for text in ("the state", "an entry"))
     lines = ({"text": "the state", "id": 7}, {"prompt": "an entry"})
     assert contexts(pair, *lines) == ((BEGIN, *first), (BEGIN, *second))
@@ -83,7 +78,7 @@ def test_a_prompt_is_a_root_behind_what_the_tokenizer_begins_a_text_with(pair: P
     assert contexts(with_bos(silent, "yes"), *lines) == ((BEGIN, *first), (BEGIN, *second))
 
 
-def unbegun(pair: Pair) -> Any:
+def unbegun(pair):
     """The tokenizer, which puts nothing before a text but knows the token for it."""
     from tokenizers.processors import TemplateProcessing
 
@@ -93,7 +88,7 @@ def unbegun(pair: Pair) -> Any:
     return base
 
 
-def test_a_chat_is_written_by_the_template(pair: Pair) -> None:
+def test_a_chat_is_written_by_the_template(pair):
     chat = [{"role": "user", "content": "in"}, {"role": "assistant", "content": "on"}]
     asked, answered = (tuple(pair.encode(text)) for text in ("inet", "ineon"))
     assert contexts(pair, {"messages": chat[:1]}) == ((BEGIN, *asked),)
@@ -102,7 +97,7 @@ def test_a_chat_is_written_by_the_template(pair: Pair) -> None:
     assert contexts(pair, {"messages": chat[:1]}, context=2) == ((BEGIN, *asked[-2:]),)
 
 
-def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(pair: Pair) -> None:
+def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(pair):
     lines = [{"text": "t" * (1 + number), "group": "code" if number % 2 else "chat"} for number in range(20)]
     found = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines))).roots(4, 1)
     assert [len(each) - 1 for each in found.contexts] == [1, 2, 11, 12]
@@ -119,7 +114,7 @@ def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(
         contexts(pair, *lines, count=21)
 
 
-def test_roots_of_a_text_are_of_the_length_that_is_said(pair: Pair) -> None:
+def test_roots_of_a_text_are_of_the_length_that_is_said(pair):
     found = Opened(pair, CORPUS, context=5).roots(None, 3)
     assert [len(each) for each in found.contexts] == [6, 6, 6]
     assert found.contexts[0] == (BEGIN, *pair.encode(CORPUS.held_out)[:5])
@@ -148,9 +143,7 @@ GOOD = '{"text": "the"}'
         (f"\ufeff{GOOD}", ""),  # as some editors begin a file
     ],
 )
-def test_bad_prompts_are_refused_in_a_line_with_file_and_line(
-    draftproof: Callable[..., Any], models: tuple[object, ...], content: str, said: str
-) -> None:
+def test_bad_prompts_are_refused_in_a_line_with_file_and_line(draftproof, models, content, said):
     Path("p.jsonl").write_text(content, encoding="utf-8")
     ran = draftproof("compare", "naive", *world(models, prompts="p.jsonl", vocab=5), "--K", 1, "--L2", 1)
     assert ran.code == (2 if said else 0)
@@ -159,7 +152,7 @@ def test_bad_prompts_are_refused_in_a_line_with_file_and_line(
         assert len(ran.err.strip().splitlines()) == 1
 
 
-def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., Pair], pair: Pair) -> None:
+def test_what_cannot_stand_before_a_tree_is_refused(random_pair, pair):
     mute = plain_pair(random_pair, None)
     chat = {"messages": [{"role": "user", "content": "in"}]}
     with pytest.raises(InvalidInput, match=r"prompts.jsonl, line 2: messages need a chat template"):
@@ -184,19 +177,13 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
         ({"prompts": "p.jsonl"}, ("--resume", "p.jsonl"), "p.jsonl is also p.jsonl; give every file its own name"),
     ],
 )
-def test_options_that_contradict_are_refused(
-    draftproof: Callable[..., Any],
-    models: tuple[object, ...],
-    keys: dict[str, str],
-    options: tuple[str, ...],
-    said: str,
-) -> None:
+def test_options_that_contradict_are_refused(draftproof, models, keys, options, said):
     file_of({"text": "the"}, name="p.jsonl")
     ran = draftproof("compare", "naive", *world(models, vocab=5, **keys), *options)
     assert (ran.code, said in ran.err) == (2, True)
 
 
-def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, ...]) -> None:
+def test_a_pair_that_is_loaded_has_prompts_and_beginning(models):
     path = file_of({"text": "the state"})
     opened = load_wanted(PairRequest(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
     assert opened.roots(None, 9).contexts == (tuple(opened.pair.encode("tate")),)
@@ -206,9 +193,7 @@ def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, .
 GROUPS = [{"text": "the state" + "e" * number, "group": "code" if number % 3 else "chat"} for number in range(6)]
 
 
-def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
-    draftproof: Callable[..., Any], models: tuple[object, ...]
-) -> None:
+def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(draftproof, models):
     given = (*models, "--prompts", file_of(*GROUPS), "--vocab", 9, "--K", 1, "--L2", 1)
     there = world(models, prompts="prompts.jsonl", vocab=9)
     compared = draftproof("compare", "naive", *there, *given[-4:], "--no-optimum", "-o", "compared.json")
@@ -232,7 +217,7 @@ def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
     assert "by group of prompts" in bounded.out
 
 
-def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
+def test_a_cell_of_validate_is_told_by_group_of_prompts(pair):
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     (each,) = measured_verifiers([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
@@ -251,9 +236,7 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
     assert shown[1]["mean"] == pytest.approx(np.mean([by_root["measured"][number] for number in (0, 3)]))
 
 
-def test_policies_of_models_that_others_trained_are_those_of_their_prompts(
-    draftproof: Callable[..., Any], models: tuple[object, ...]
-) -> None:
+def test_policies_of_models_that_others_trained_are_those_of_their_prompts(draftproof, models):
     Path("own.py").write_text("def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,target=3", "--arithmetic", "rational")
     there = world(models, prompts=file_of(*GROUPS))
@@ -277,7 +260,7 @@ def test_policies_of_models_that_others_trained_are_those_of_their_prompts(
     assert "tokens per time by group of prompts" in ran.out
 
 
-def test_the_interval_of_a_ratio_is_that_of_a_mean_where_all_weigh_alike() -> None:
+def test_the_interval_of_a_ratio_is_that_of_a_mean_where_all_weigh_alike():
     values = [1.0, 2.0, 4.0, 3.0]
     (mean,) = mean_by_group([""] * 4, values)
     (ratio,) = mean_by_group([""] * 4, values, [2.0] * 4)
@@ -289,9 +272,7 @@ def test_the_interval_of_a_ratio_is_that_of_a_mean_where_all_weigh_alike() -> No
 
 
 @pytest.mark.heavy
-def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
-    draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(draftproof, models, monkeypatch):
     monkeypatch.setattr(training, "GRID", (fitting.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(fitting, "EPOCHS", 3)
     lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]
@@ -327,7 +308,7 @@ def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
     assert (ran.code, "4 prompts cannot be shared out; give at least 5" in ran.err) == (2, True)
 
 
-def test_contexts_behind_prompts_go_on_as_the_target_writes(pair: Pair) -> None:
+def test_contexts_behind_prompts_go_on_as_the_target_writes(pair):
     opened = Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS[:4])))
     prompts = opened.roots(None, 1)
     greedy = opened.many_roots(7, 0, Sampling(0.0))
@@ -344,7 +325,7 @@ def test_contexts_behind_prompts_go_on_as_the_target_writes(pair: Pair) -> None:
     assert opened.many_roots(7, 1, Sampling(0.0)).names != greedy.names
 
 
-def test_an_interval_draws_all_contexts_of_a_prompt_together() -> None:
+def test_an_interval_draws_all_contexts_of_a_prompt_together():
     count, behind = 8, 25
     gains = np.repeat([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], behind)
     tokens = np.stack([np.ones(count * behind), 1 + gains], 1)
@@ -361,7 +342,7 @@ def test_an_interval_draws_all_contexts_of_a_prompt_together() -> None:
     assert gain_interval(few, choice, zeros, 0) == (low, high)
 
 
-def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
+def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair):
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     actions = (Delayed(1, 0, 1), Delayed(2, 0, 1))
     run = policy.PolicyRun(where, find_verifier("specinfer"), actions, lambda _: 0, time_model(COST))

@@ -1,8 +1,5 @@
 """Sampling of each model, with penalties and masks that look at the text: in the loop, predicted, in transformers."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +12,6 @@ from draftproof.experiments.models.loop.generate_with import generate_with
 from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.validate.agreement import compare
 from draftproof.simulator import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -36,7 +32,7 @@ TEXTS = {
 }
 
 
-def seen_in_loop(pair: Pair, sampling: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
+def seen_in_loop(pair, sampling, blocks=12):
     """The texts of some blocks, with the rows before each token that the loop has used."""
     loop, verifier, coin = Loop(pair, sampling), Recorder("traversal"), coin_for("numpy", 5)
     state, text, found = loop.start(ROOT, 100), list(ROOT), []
@@ -53,7 +49,7 @@ def seen_in_loop(pair: Pair, sampling: Samplings, blocks: int = 12) -> list[tupl
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TEXTS)
-def test_rows_of_the_loop_are_those_of_whole_texts(random_pair: Callable[..., Pair], name: str) -> None:
+def test_rows_of_the_loop_are_those_of_whole_texts(random_pair, name):
     pair, sampling = random_pair(vocab=4, dtype=torch.float64, noise=0.5), Samplings.of_options(*TEXTS[name])
     compared = 0
     for text, p, q in seen_in_loop(pair, sampling):
@@ -65,10 +61,10 @@ def test_rows_of_the_loop_are_those_of_whole_texts(random_pair: Callable[..., Pa
     assert compared > 20
 
 
-def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pair]) -> None:
+def test_penalised_rows_are_those_of_transformers(random_pair):
     pair, sampling = random_pair(vocab=8, dtype=torch.float64), Sampling.parse("repetition_penalty=1.7,top_p=.9")
     steps = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(1.7)])
-    for text, p, _ in seen_in_loop(pair, sampling):  # type: ignore[arg-type]
+    for text, p, _ in seen_in_loop(pair, sampling):
         scores = steps(torch.tensor([text]), pair.logits("target", [text]))
         assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
 
@@ -83,9 +79,7 @@ TOLD = {
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", [*TEXTS, *TOLD])
-def test_blocks_are_as_predicted_and_lossless_unless_another_q_is_told(
-    random_pair: Callable[..., Pair], name: str
-) -> None:
+def test_blocks_are_as_predicted_and_lossless_unless_another_q_is_told(random_pair, name):
     pair, given = random_pair(vocab=4, dtype=torch.float64, noise=0.5), {**TEXTS, **TOLD}[name]
     sampling, verifier = Samplings.of_options(*given), make("naive" if name in TOLD else "traversal")
     contexts = Contexts(pair, sampling, [tuple(ROOT)])
@@ -96,7 +90,7 @@ def test_blocks_are_as_predicted_and_lossless_unless_another_q_is_told(
     assert compare(prediction, [blocks]).agrees(len(TEXTS) + len(TOLD))
 
 
-def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(random_pair: Callable[..., Pair]) -> None:
+def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(random_pair):
     pair = random_pair(vocab=4, dtype=torch.float64, noise=0.5)
     for masks in ("no_repeat_ngram_size=3", "table=01-1/-10-"):
         sampling = Sampling.parse(f"temperature=0,{masks}")
@@ -121,7 +115,7 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
     ids="-".join,
 )
 @pytest.mark.filterwarnings("ignore")
-def test_generate_writes_as_without_drafts(random_pair: Callable[..., Any], asked: dict[str, Any]) -> None:
+def test_generate_writes_as_without_drafts(random_pair, asked):
     pair = random_pair(vocab=40, dtype=torch.float64, noise=0.5)
     for prompt in ([1, 2, 1], [5, 6, 7, 5, 6]):
         given = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0, **asked}
@@ -131,9 +125,7 @@ def test_generate_writes_as_without_drafts(random_pair: Callable[..., Any], aske
         assert torch.equal(pair.target.generate(ids, **given, **drafted), expected)
 
 
-def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it(
-    random_pair: Callable[..., Pair],
-) -> None:
+def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it(random_pair):
     pair = random_pair(vocab=4, dtype=torch.float64)
     loop, way = Loop(pair, Samplings.of_options("table=1111/----!", "")), (make("naive"), Delayed(1, 0, 1))
     with pytest.raises(InvalidInput, match=r"no token can follow '.': the masks allow none; add eos=TOKEN"):
@@ -146,9 +138,7 @@ def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it
 
 
 @pytest.mark.parametrize("name", ["specinfer", "traversal", "gbv"])
-def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_told(
-    random_pair: Callable[..., Pair], name: str
-) -> None:
+def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_told(random_pair, name):
     pair, verifier = random_pair(vocab=4, dtype=torch.float64), make(name)
     told = Samplings.of_options("top_p=.9", "top_k=2", "draft")
     exact, other = (
@@ -163,9 +153,7 @@ def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_t
     assert abs(found.mean - exact) < 4 * found.error < abs(exact - other)
 
 
-def test_marginals_of_a_draft_are_sums_over_its_paths_and_only_tables_have_them(
-    random_pair: Callable[..., Pair],
-) -> None:
+def test_marginals_of_a_draft_are_sums_over_its_paths_and_only_tables_have_them(random_pair):
     pair, sampling = random_pair(vocab=3), Samplings.of_options("temperature=1.3", "temperature=.8,memory=0")
     plain = Samplings.of_options("temperature=1.3", "temperature=.8")
     (target, draft), (same, whole) = (pair_tables(pair, each, ROOT, 2) for each in (sampling, plain))

@@ -2,11 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from itertools import product
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from draftproof.experiments.models.expect import expected
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.pair import pair_digest
 from draftproof.experiments.models.selector import file, fitting, rivals, training
 from draftproof.experiments.models.selector.features import SCALARS, block_starts, network_inputs, numbers
 from draftproof.experiments.models.selector.fitting import Hyperparameters, loss
@@ -36,7 +34,7 @@ SHAPES = tuple(
 )
 
 
-def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[int, ...]) -> list[float]:
+def laws(pair, verifier, actions, root):
     found = []
     for scheme in actions:
         law = predict(make(verifier), [Case("", *pair_tables(pair, Sampling(), root, max(scheme.depth, 1)))], scheme)
@@ -46,13 +44,13 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"])
-def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
+def test_exact_labels_are_the_laws_on_whole_tables(exact_pair, verifier):
     found = expected.labels(make(verifier), SHAPES, Contexts(exact_pair, Sampling(), [ROOT]), None, 0)
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
 @pytest.mark.parametrize("verifier", ["specinfer", "traversal"])
-def test_sampled_labels_are_near_the_laws(random_pair: Callable[..., Pair], verifier: str) -> None:
+def test_sampled_labels_are_near_the_laws(random_pair, verifier):
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
     found = expected.labels(make(verifier), actions, Contexts(pair, Sampling(), [ROOT]), 300, 0)
@@ -62,7 +60,7 @@ def test_sampled_labels_are_near_the_laws(random_pair: Callable[..., Pair], veri
     assert found == expected.labels(make(verifier), actions, Contexts(pair, Sampling(), [ROOT]), 300, 0)
 
 
-def test_the_loss_is_that_of_the_paper() -> None:
+def test_the_loss_is_that_of_the_paper():
     generator = np.random.default_rng(0)
     logits, tokens = generator.normal(size=(7, 3)), generator.uniform(1, 4, size=(7, 3))
     times, base = np.array([3.0, 4.0, 6.0]), np.array([0, 1, 2, 0, 1, 2, 0])
@@ -75,7 +73,7 @@ def test_the_loss_is_that_of_the_paper() -> None:
     assert float(loss(*given, 0.0, 0.3)) == pytest.approx(-np.log(ratio).mean())
 
 
-def test_the_oracle_is_the_best_of_all_choices() -> None:
+def test_the_oracle_is_the_best_of_all_choices():
     generator = np.random.default_rng(1)
     for _ in range(20):
         tokens, times = generator.uniform(1, 4, size=(4, 3)), generator.uniform(2, 6, size=3)
@@ -83,7 +81,7 @@ def test_the_oracle_is_the_best_of_all_choices() -> None:
         assert rivals.rate(tokens, times, oracle(tokens, times)) == pytest.approx(max(rates), rel=1e-14)
 
 
-def test_numbers_are_entropies_and_divergences_of_the_rows() -> None:
+def test_numbers_are_entropies_and_divergences_of_the_rows():
     p, q, root = (np.array(row) for row in ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.7, 0.2, 0.1]))
     given = numbers(Known((4, 2), root, p, q, 1, 10), Sampling(0.5))
     assert len(given) == len(SCALARS)
@@ -95,7 +93,7 @@ def test_numbers_are_entropies_and_divergences_of_the_rows() -> None:
     assert (far[0], far[3]) == (0.0, 50.0)
 
 
-def test_ranges_of_entropy_are_equally_likely() -> None:
+def test_ranges_of_entropy_are_equally_likely():
     numbers = np.array([3.0, 1.0, 2.0, 4.0])
     assert quantiles(numbers, 2).tolist() == [3.0]
     assert quantiles(numbers, 4).tolist() == [2.0, 3.0, 4.0]
@@ -103,7 +101,7 @@ def test_ranges_of_entropy_are_equally_likely() -> None:
     assert entropy_rule(numbers, worth, np.array([0.5, 2.5, 9.0])).tolist() == [0, 0, 1]
 
 
-def made_up(count: int, seed: int) -> Labelled:
+def made_up(count, seed):
     """The better of two actions hangs on the sign of one number."""
     generator = np.random.default_rng(seed)
     numbers = torch.tensor(generator.normal(size=(count, len(SCALARS)))).float()
@@ -115,7 +113,7 @@ def made_up(count: int, seed: int) -> Labelled:
 
 
 @pytest.mark.heavy
-def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_learnt_is_learnt(monkeypatch):
     monkeypatch.setattr(fitting, "EPOCHS", 40)
     seen, other, new = made_up(192, 0), made_up(64, 1), made_up(200, 2)
     base = rivals.best_static(seen)
@@ -125,13 +123,13 @@ def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def folder(tiny_folder: Path, tmp_path: Path) -> Path:
+def folder(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     return Path(shutil.copytree(tiny_folder, tmp_path / "pair"))
 
 
 @pytest.fixture
-def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def trained(folder, draftproof, monkeypatch):
     monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(fitting, "EPOCHS", 10)
     world = f"models:{folder},text={folder.parent}/text.txt,device=cpu,roots="
@@ -140,9 +138,7 @@ def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.Mo
 
 
 @pytest.mark.heavy
-def test_a_selector_is_made_and_its_labels_are_kept(
-    trained: Callable[..., Any], folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_selector_is_made_and_its_labels_are_kept(trained, folder, tiny_pair, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(training, "search", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert trained("--resume", "rows").code == 130
@@ -174,7 +170,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
 
 
 @pytest.mark.heavy
-def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
+def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained):
     ran = trained("--no-exact", "--trees", 2, "-o", "a.json")
     assert ran.code == 0, ran.err
     assert "by noisy labels, so its value and regret are biased upwards" in ran.out
@@ -185,16 +181,16 @@ def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..
     assert json.loads(Path("a.json").read_text())["about"][0]["labels"] == "exact"
 
 
-def test_bad_selectors_are_one_line(folder: Path) -> None:
+def test_bad_selectors_are_one_line(folder):
     network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
-    fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8}
+    fields = {"verifier": "naive", "pair": "one", "vocab_size": 8}
     fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": file.times_fields(time_model(COST))}
     fields |= {"settings": [Sampling().as_dict()], "base": [[2, 0, 1]]}
     path = file.save_selector(folder, network, fields)
     use = file.Use("naive", "one", 8, (32, 16), Sampling())
     assert file.load_selector(path, use, actions).actions == tuple(actions)
 
-    def refused(path: Path = path, given: list[Delayed] | None = None, **other: Any) -> str:
+    def refused(path=path, given=None, **other):
         with pytest.raises(file.InvalidInput) as error:
             file.load_selector(path, use._replace(**other), given)
         said = str(error.value)
@@ -225,7 +221,7 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
         assert "damaged" in refused()
 
 
-def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftproof: Callable[..., Any]) -> None:
+def test_what_cannot_be_trained_is_one_line(trained, draftproof):
     for given, said in (
         (("naive_from_target",), "naive_from_target is no verifier of the list that is declared lossless"),
         (("--K", 1, "--L2", 0), "no action drafts anything"),

@@ -2,10 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +11,10 @@ import torch
 
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
-from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
+from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
-from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
+from draftproof.experiments.models.pair.pair import load_folder, pair_digest
 from draftproof.experiments.models.selector import file
 from draftproof.experiments.models.selector.features import block_starts, pass_times
 from draftproof.experiments.models.selector.network import SelectorNetwork
@@ -41,10 +39,10 @@ OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(act
 
 
 @pytest.mark.parametrize("prompt", [(1, 2, 3, 4), (5,)])
-def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt: tuple[int, ...]) -> None:
-    told: list[BlockStart] = []
+def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair, prompt):
+    told = []
 
-    def chooser(start: BlockStart) -> int:
+    def chooser(start):
         told.append(start)
         return (sum(start.context) + len(told)) % len(ACTIONS)
 
@@ -71,7 +69,7 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
 
 
 @pytest.fixture
-def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+def given(tiny_folder, tmp_path):
     shutil.copytree(tiny_folder, tmp_path / "pair")
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
@@ -79,7 +77,7 @@ def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     return ("model", "validate", "specinfer", "--world", world, "--blocks", 24)
 
 
-def small(folder: Path, **other: Any) -> Path:
+def small(folder, **other):
     """An untrained selector of this pair."""
     torch.manual_seed(0)
     fields = {"verifier": "specinfer", "pair": pair_digest(load_folder(folder, "cpu")), "vocab_size": 8}
@@ -89,9 +87,7 @@ def small(folder: Path, **other: Any) -> Path:
 
 
 @pytest.mark.heavy
-def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
-    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(draftproof, given, tmp_path, monkeypatch):
     monkeypatch.setattr(policy, "ROUNDS", 2)
     own = (*given, "--policy", f"{tmp_path}/own.py:mine", "--K", "1..2", "--L1", 0, "--L2", "0..1")
     ran = draftproof(*own, "-o", "a.json")
@@ -119,9 +115,7 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
 
 
 @pytest.mark.heavy
-def test_what_cannot_choose_is_one_line(
-    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
-) -> None:
+def test_what_cannot_choose_is_one_line(draftproof, given, tmp_path):
     policy = ("--policy", "selector")
     (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
     path = small(tmp_path / "pair")
@@ -150,11 +144,11 @@ def test_what_cannot_choose_is_one_line(
     assert "no selector" in ran.err
 
 
-def test_every_sequence_of_a_batch_has_a_scheme_of_its_own(exact_pair: Pair) -> None:
+def test_every_sequence_of_a_batch_has_a_scheme_of_its_own(exact_pair):
     """What is told and made of a text does not hang on its neighbours."""
-    told: list[BlockStart] = []
+    told = []
 
-    def chooser(start: BlockStart) -> int:
+    def chooser(start):
         told.append(start)
         return sum(start.context) % len(ACTIONS)
 

@@ -1,9 +1,5 @@
 """Exact expectations without whole tables: sums over contexts, and what one tree tells depth by depth."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,13 +10,12 @@ from draftproof.experiments.models.expect.sums import RootRows, reaches, summabl
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.simulator import BlockLaw, Delayed, SamplingCoin, TooLarge, Verifier, block_law
+from draftproof.simulator import Delayed, SamplingCoin, TooLarge, block_law
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import DySpec, lossless_for
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.verifiers import REGISTRY, make
@@ -30,19 +25,19 @@ SHAPES = [Delayed(*shape) for shape in ((1, 0, 1), (1, 0, 3), (3, 0, 1), (2, 1, 
 NAMES = [name for name in REGISTRY if name != "optimum" and "delayed" in lossless_for(REGISTRY[name].card)]
 
 
-def given(family: str, vocab: int, depth: int) -> Instance:
+def given(family, vocab, depth):
     return FAMILIES[family].instance(vocab, depth, np.random.default_rng(1))
 
 
-def rows_of(instance: Instance, entries: int = 10**6) -> RootRows:
-    def read(which: str, contexts: Any) -> Any:
+def rows_of(instance, entries=10**6):
+    def read(which, contexts):
         process = instance.target if which == "target" else instance.draft
         return np.array([[float(mass) for mass in process.row(tuple(map(int, each)))] for each in contexts])
 
     return RootRows(read, instance.target.vocab_size, entries)
 
 
-def mean_over_trees(verifier: Verifier, scheme: Delayed, instance: Instance) -> list[float]:
+def mean_over_trees(verifier, scheme, instance):
     """What every tree that can be drawn says, weighted with its probability."""
     generator, mean = np.random.default_rng(0), np.zeros(scheme.depth + 1)
     for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
@@ -51,13 +46,13 @@ def mean_over_trees(verifier: Verifier, scheme: Delayed, instance: Instance) -> 
     return list(mean)
 
 
-def deeper(law: BlockLaw) -> list[float]:
+def deeper(law):
     """`P(tau >= d)` of a law."""
     return [float(sum(law.depth_distribution[depth:])) for depth in range(law.depth + 1)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sums_are_the_enumerated_depths(name: str) -> None:
+def test_sums_are_the_enumerated_depths(name):
     """Against laws in rational arithmetic, which know whole tables; with tokens that the draft never gives, too."""
     verifier, done = make(name), 0
     for scheme in SHAPES:
@@ -82,7 +77,7 @@ NOT_SUMMED = {"block_tree", "gbv_tree", "greedy_multi_draft", "layer_greedy", "s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_law_of_depths(name: str) -> None:
+def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_law_of_depths(name):
     """Of every tree that can be drawn, with its probability, in rational arithmetic."""
     verifier = make(name)
     for scheme in SHAPES:
@@ -93,7 +88,7 @@ def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_law_of_depths(
     assert not evaluates_by_depth(verifier, DySpec(2))
 
 
-def test_weights_of_lossy_verifiers_are_no_probabilities() -> None:
+def test_weights_of_lossy_verifiers_are_no_probabilities():
     wrong, scheme = make("block_by_weights"), Delayed(1, 0, 2)
     assert not summable(wrong, scheme)
     assert not evaluates_by_depth(wrong, scheme)
@@ -102,8 +97,8 @@ def test_weights_of_lossy_verifiers_are_no_probabilities() -> None:
     assert mean_over_trees(wrong, scheme, instance) == pytest.approx(deeper(law), abs=1e-12)
 
 
-def test_users_are_not_believed_and_rows_are_bounded() -> None:
-    class Mine(type(make("block"))):  # type: ignore[misc]
+def test_users_are_not_believed_and_rows_are_bounded():
+    class Mine(type(make("block"))):
         pass
 
     assert not summable(Mine(), Delayed(1, 0, 2))
@@ -115,7 +110,7 @@ def test_users_are_not_believed_and_rows_are_bounded() -> None:
         reaches(make("naive"), Delayed(1, 0, 2), rows_of(instance, 8))
 
 
-def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
+def test_what_the_draft_cannot_reach_is_not_read(exact_pair):
     """With two tokens kept in each row, three contexts are enough at depth 2."""
     sampling = Sampling(top_k=2)
     rows = RootRows.of(exact_pair, sampling, ROOT, 16)
@@ -125,7 +120,7 @@ def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
     assert summed.depth_distribution == pytest.approx(law.depth_distribution)
 
 
-def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> None:
+def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair):
     case, contexts = Case("", *pair_tables(exact_pair, Sampling(), ROOT, 2)), Contexts(exact_pair, Sampling(), [ROOT])
     for name, scheme in (("naive", Delayed(1, 0, 2)), ("specinfer", Delayed(2, 0, 2)), ("block", Delayed(1, 0, 2))):
         found = expected(make(name), scheme, contexts, Budget(0, 4), np.random.default_rng(0))
@@ -140,14 +135,14 @@ def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> No
         expected(make("traversal"), Delayed(2, 0, 1), contexts, Budget(0, 0), np.random.default_rng(0))
 
 
-def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
+def test_choices_are_sampled_where_nothing_else_tells(exact_pair):
     trees, generator, scheme = RootTrees(exact_pair, Sampling(), ROOT), np.random.default_rng(0), Delayed(2, 0, 2)
     (tree,) = trees.roots(trees.drawn(scheme, 1, SamplingCoin(generator)))
     assert not evaluates_by_depth(make("path_transport"), scheme)
     assert 1 <= sum(reaches_on_tree(make("path_transport"), scheme, tree, generator)) <= 3
 
 
-def test_work_that_is_interrupted_leaves_no_half_of_it(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_is_interrupted_leaves_no_half_of_it(exact_pair, monkeypatch):
     whole = Contexts(exact_pair, Sampling(), [ROOT, ROOT[:2]])
     broken = Contexts(exact_pair, Sampling(), [ROOT, ROOT[:2]])
     for done in (whole, broken):
@@ -155,7 +150,7 @@ def test_work_that_is_interrupted_leaves_no_half_of_it(exact_pair: Pair, monkeyp
         done.rows(10**6)[0].level(0)
     count, right = 0, Pair.sampled
 
-    def late(*given: Any) -> Any:
+    def late(*given):
         nonlocal count
         count += 1
         if count > 3:

@@ -1,7 +1,5 @@
 """Models that cannot read a tree are told apart from those that can before anything is generated."""
 
-from typing import Any
-
 import pytest
 import torch
 import transformers
@@ -18,7 +16,7 @@ LLAMA = {**SIZES, "intermediate_size": 64, "num_key_value_heads": 2}
 ENDS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
-def model(family: str, attention: str = "eager", **fields: Any) -> Any:
+def model(family, attention="eager", **fields):
     config = getattr(transformers, f"{family}Config")(vocab_size=20, **fields, **ENDS)
     config._attn_implementation = attention
     with torch.random.fork_rng(devices=[]):
@@ -40,7 +38,7 @@ def model(family: str, attention: str = "eager", **fields: Any) -> Any:
         ("OPT", {**SIZES, "ffn_dim": 64, "word_embed_proj_dim": 32, "max_position_embeddings": 128}, 128),
     ],
 )
-def test_decoders_with_full_attention_can_read_trees(family: str, fields: dict[str, Any], room: int | None) -> None:
+def test_decoders_with_full_attention_can_read_trees(family, fields, room):
     decoder = model(family, **fields)
     check_supported(decoder, "the target")
     assert max_positions(decoder) == room
@@ -59,15 +57,15 @@ def test_decoders_with_full_attention_can_read_trees(family: str, fields: dict[s
         ("Mpt", {"d_model": 32, "n_layers": 2, "n_heads": 4}, "does not obey a tree mask"),
     ],
 )
-def test_others_are_refused_by_name(family: str, fields: dict[str, Any], words: str) -> None:
+def test_others_are_refused_by_name(family, fields, words):
     with pytest.raises(InvalidInput, match=words) as caught:
         check_supported(model(family, **fields), "the draft")
     assert str(caught.value).startswith(f"the draft ({family}ForCausalLM)")
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[torch.dtype] = []
+def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch):
+    tried = []
     probe = supported._probe
     monkeypatch.setattr(supported, "_probe", lambda model: tried.append(model.dtype) or probe(model))
     llama = model("Llama", **LLAMA)
@@ -80,19 +78,16 @@ def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.M
         check_supported(llama, "the target")
 
 
-def test_what_has_too_few_positions_is_one_line(random_pair: Any) -> None:
+def test_what_has_too_few_positions_is_one_line(random_pair):
     pair = random_pair(family="GPT2", fields={"n_positions": 18})
     root = tuple(token % 8 for token in range(16))
     assert pair_tables(pair, Sampling(), root, 2)[0].row((1, 1)).sum() == pytest.approx(1)
-    for ask in (
-        lambda: pair_tables(pair, Sampling(), root, 3),
-        lambda: pair.rows("draft", [[*root, 1, 2, 3]]),
-    ):
+    for ask in (lambda: pair_tables(pair, Sampling(), root, 3), lambda: pair.rows("draft", [[*root, 1, 2, 3]])):
         with pytest.raises(InvalidInput, match=r"reads 18 tokens at most, and 19 are asked for; give a shorter root"):
             ask()
 
 
-def test_a_model_in_training_mode_is_told_apart(random_pair: Any) -> None:
+def test_a_model_in_training_mode_is_told_apart(random_pair):
     trained = random_pair(family="GPT2", fields={"resid_pdrop": 0.5}).target
     check_supported(trained, "the target")
     trained.train()

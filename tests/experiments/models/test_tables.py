@@ -7,7 +7,6 @@ import pytest
 
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.truncated import truncated_tables
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.tables import context_at
@@ -16,7 +15,7 @@ ROOT = [0, 3, 1, 2, 5]
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 4), Sampling(top_p=0.8), Sampling(0)])
-def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, sampling: Sampling) -> None:
+def test_tables_hold_the_rows_of_single_passes(exact_pair, sampling):
     target, draft = pair_tables(exact_pair, sampling, ROOT, 3)
     assert (target.depth, draft.depth, target.vocab_size) == (3, 2, 8)
     for which, process in (("target", target), ("draft", draft)):
@@ -38,14 +37,12 @@ def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, sampling: Sampl
         (ROOT, 900, TooLarge, "the deepest that fit have depth"),
     ],
 )
-def test_tables_that_cannot_be_are_refused(
-    tiny_pair: Pair, root: list[int], depth: int, error: type[Exception], words: str
-) -> None:
+def test_tables_that_cannot_be_are_refused(tiny_pair, root, depth, error, words):
     with pytest.raises(error, match=words):
         pair_tables(tiny_pair, Sampling(), root, depth)
 
 
-def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair: Pair) -> None:
+def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair):
     target, draft = pair_tables(exact_pair, Sampling(), ROOT, 3)
     cut = truncated_tables(exact_pair, Sampling(), ROOT, 3, 3)
     assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (7, 3, 2)
@@ -77,7 +74,7 @@ def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest
             )
 
 
-def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair) -> None:
+def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair):
     target, draft = pair_tables(exact_pair, Sampling(), ROOT, 2)
     cut = truncated_tables(exact_pair, Sampling(), ROOT, 2, 5)
     for process, outside in ((target, cut.outside_target), (draft, cut.outside_draft)):
@@ -93,7 +90,7 @@ def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair
 
 
 @pytest.mark.parametrize(("depth", "kept"), [(0, 3), (2, 0), (2, 8)])
-def test_truncations_that_cannot_be_are_refused(tiny_pair: Pair, depth: int, kept: int) -> None:
+def test_truncations_that_cannot_be_are_refused(tiny_pair, depth, kept):
     with pytest.raises(InvalidInput, match="keep 1 to 7 tokens, to a depth of at least 1"):
         truncated_tables(tiny_pair, Sampling(), ROOT, depth, kept)
     with pytest.raises(TooLarge, match="hold"):

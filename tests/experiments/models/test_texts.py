@@ -1,14 +1,13 @@
-"""Texts of a batch: each is what it is alone, ends where it should, leaves and is gone on from."""
+"""Texts of a batch: each is what it is alone, ends where it should, leaves, is gone on from; mixing up is noticed."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache, Space
-from draftproof.experiments.models.loop.generation import Piece, ending, pieces
+from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop.generation import ending, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.simulator import Delayed, InvalidInput
@@ -23,21 +22,19 @@ SEEDS = range(40, 40 + len(PROMPTS))
 
 
 @pytest.fixture(scope="module")
-def pair(random_pair: Callable[..., Any]) -> Any:
+def pair(random_pair):
     return random_pair(vocab=SIZE, dtype=torch.float64, noise=0.05)  # rounding is far below what moves a draw
 
 
-def texts(
-    loop: Loop, way: Any, prompts: Sequence[list[int]], coin: Any, lengths: Sequence[int] = LENGTHS
-) -> list[tuple[int, ...]]:
+def texts(loop, way, prompts, coin, lengths=LENGTHS):
     """way: a verifier and a scheme."""
-    found: list[list[int]] = [[] for _ in prompts]
+    found = [[] for _ in prompts]
     for piece in pieces(loop, *way, prompts, coin, max(lengths), lambda text, tokens: len(tokens) >= lengths[text]):
         found[piece.text] += piece.tokens
     return [tuple(each) for each in found]
 
 
-def alone(loop: Loop, way: Any) -> list[tuple[int, ...]]:
+def alone(loop, way):
     every = zip(PROMPTS, SEEDS, LENGTHS, strict=True)
     return [texts(loop, way, [prompt], coin_for("numpy", seed), [length])[0] for prompt, seed, length in every]
 
@@ -46,7 +43,7 @@ def alone(loop: Loop, way: Any) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(
     "name", [each if each in ("delayed", "dyspec") else pytest.param(each, marks=pytest.mark.heavy) for each in CASES]
 )
-def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) -> None:
+def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair, name):
     scheme, verifier = CASES[name]
     loop, way = Loop(pair, Sampling(1.3)), (make(verifier), scheme)
     expected = alone(loop, way)
@@ -54,11 +51,11 @@ def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) 
     assert texts(loop, way, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
 
 
-def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
+def test_pieces_are_blocks_cut_where_the_text_ends(pair):
     loop, way, most, stop = Loop(pair, Sampling()), (make("traversal"), Delayed(3, 0, 2)), 5, {2}
     found = list(pieces(loop, *way, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
     for text in range(len(PROMPTS)):
-        own: list[Piece] = [piece for piece in found if piece.text == text]
+        own = [piece for piece in found if piece.text == text]
         assert [piece.last for piece in own] == [False] * (len(own) - 1) + [True]
         assert all(piece.tokens == piece.block.tokens for piece in own[:-1])
         assert own[-1].tokens == own[-1].block.tokens[: len(own[-1].tokens)]
@@ -68,7 +65,7 @@ def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
         assert not stop & set(tokens[:-1])
 
 
-def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
+def test_what_no_batch_can_be_made_of_is_one_clear_line(pair):
     loop, way = Loop(pair, Sampling()), (make("nss"), Delayed(1, 0, 1))
     with pytest.raises(InvalidInput, match="no prompts"):
         list(pieces(loop, *way, [], coin_for("numpy", 0), 1, ending(1)))
@@ -76,26 +73,26 @@ def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
         texts(loop, way, [[1], [2]], coins_for("numpy", [1]))
 
 
-def taking_the_first_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+def taking_the_first_caches(monkeypatch):
     only = ModelCache.only
     monkeypatch.setattr(ModelCache, "only", lambda self, places: only(self, range(len(places))))
 
 
-def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def taking_the_first_tokens(monkeypatch):
     only = State.only
 
-    def mixed(self: State, places: Sequence[int]) -> State:
+    def mixed(self, places):
         kept = only(self, places)
         return replace(kept, texts=self.texts[: len(places)])
 
     monkeypatch.setattr(State, "only", mixed)
 
 
-def dropping_the_last_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def dropping_the_last_slots(monkeypatch):
     """As many slots as the longest text has tokens, though they need not be the first."""
     only = ModelCache.only
 
-    def cut(self: ModelCache, places: Sequence[int]) -> ModelCache:
+    def cut(self, places):
         after = only(self, places)
         most = int(after.lengths.max())
         layers = tuple((keys[:, :, :most], values[:, :, :most]) for keys, values in after.layers)
@@ -104,21 +101,21 @@ def dropping_the_last_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelCache, "only", cut)
 
 
-def keeping_the_lengths_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def keeping_the_lengths_of_others(monkeypatch):
     """Positions of the texts that stood there before."""
     only = ModelCache.only
 
-    def mixed(self: ModelCache, places: Sequence[int]) -> ModelCache:
+    def mixed(self, places):
         after = only(self, places)
         return ModelCache(after.layers, after.held, self.lengths[: len(places)])
 
     monkeypatch.setattr(ModelCache, "only", mixed)
 
 
-def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def coins_by_place(monkeypatch):
     step, first = Loop.step, list[Any]()
 
-    def mixed(self: Loop, state: State, coin: Any) -> Any:
+    def mixed(self, state, coin):
         first[:] = first or coin
         return step(self, state, first[: len(coin)])
 
@@ -134,7 +131,7 @@ def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda bug: bug.__name__,
 )  # fmt: skip
-def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_where_a_text_leaves_is_noticed(pair, bug, monkeypatch):
     loop, way = Loop(pair, Sampling(1.3)), (make("traversal"), Delayed(3, 0, 2))
     expected = alone(loop, way)
     bug(monkeypatch)
@@ -145,7 +142,7 @@ def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: 
     assert found != expected
 
 
-def went_on(loop: Loop, state: State, steps: int, seed: int) -> tuple[list[Any], State]:
+def went_on(loop, state, steps, seed):
     coin, made = coin_for("numpy", seed), []
     for _ in range(steps):
         blocks, state = loop.step(state, make("traversal"), Delayed(3, 1, 2), coin)
@@ -153,7 +150,7 @@ def went_on(loop: Loop, state: State, steps: int, seed: int) -> tuple[list[Any],
     return made, state
 
 
-def forks(pair: Any) -> bool:
+def forks(pair):
     """Whether what follows a state is the same however often, and whatever else, has gone on from it before."""
     loop = Loop(pair, Sampling(1.3))
     start = State.joined([loop.start(prompt) for prompt in PROMPTS[:3]])
@@ -167,10 +164,10 @@ def forks(pair: Any) -> bool:
     return found == alone and later == went_on(loop, fresh, 1, 5)[0]
 
 
-def writing_into_the_cache_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def writing_into_the_cache_before(monkeypatch):
     with_room = ModelCache.with_room
 
-    def writing(self: ModelCache, more: int) -> Space:
+    def writing(self, more):
         for keys, _ in self.layers:
             keys[:, :, -1:] += 0.5
         return with_room(self, more)
@@ -178,10 +175,10 @@ def writing_into_the_cache_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelCache, "with_room", writing)
 
 
-def writing_where_another_pass_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def writing_where_another_pass_did(monkeypatch):
     with_room = ModelCache.with_room
 
-    def shared(self: ModelCache, more: int) -> Space:
+    def shared(self, more):
         if self.space is not None:
             self.space.used = self.slots
         return with_room(self, more)
@@ -190,9 +187,7 @@ def writing_where_another_pass_did(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("bug", [None, writing_into_the_cache_before, writing_where_another_pass_did])
-def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(
-    pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(pair, bug, monkeypatch):
     if bug is not None:
         bug(monkeypatch)
     assert forks(pair) is (bug is None)

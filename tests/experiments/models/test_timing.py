@@ -1,9 +1,5 @@
 """Seconds by part, and the times of measured passes."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +15,7 @@ from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.verifiers import make
 
 
-def test_times_can_be_given_to_compare(random_pair: Callable[..., Any], tmp_path: Path) -> None:
+def test_times_can_be_given_to_compare(random_pair, tmp_path):
     file, schemes = tmp_path / "cost.json", (Delayed(3, 2, 2), Delayed(1, 3, 0), Delayed(1, 0, 0), Delayed(4, 1, 3))
     measured = measured_times(random_pair(), 16, schemes, repetitions=2)
     file.write_text(measured.text(str(file)), encoding="utf-8")
@@ -30,13 +26,11 @@ def test_times_can_be_given_to_compare(random_pair: Callable[..., Any], tmp_path
     assert all(cost.time(scheme.as_dict()) > 0 for scheme in schemes)
 
 
-def test_the_loop_makes_the_passes_that_are_counted(
-    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes: list[int] = []
+def test_the_loop_makes_the_passes_that_are_counted(random_pair, monkeypatch):
+    passes = []
     pair = random_pair()
 
-    def forward(model: Any, before: Any, tokens: Any, *rest: Any) -> Any:
+    def forward(model, before, tokens, *rest):
         passes.extend([tokens.shape[1]] * (model is pair.draft))
         return caches.forward(model, before, tokens, *rest)
 
@@ -52,27 +46,27 @@ def test_the_loop_makes_the_passes_that_are_counted(
         assert counted == sum(1 if tokens == 1 else 100 for tokens in passes)
 
 
-def test_times_that_cost_would_refuse_are_not_written() -> None:
+def test_times_that_cost_would_refuse_are_not_written():
     with pytest.raises(InvalidInput, match="must take more than 0"):
         TimeModel({1: 1.0}, {0: 0.0, 4: 1.0}, open_ended=False).text("cost.json")
     with pytest.raises(InvalidInput, match="have no file format"):
         time_model("draft=1,target=2").text("cost.json")
 
 
-def test_passes_of_a_pair_are_measured(random_pair: Callable[..., Any]) -> None:
+def test_passes_of_a_pair_are_measured(random_pair):
     pair = random_pair()
     found = measure_passes(pair, pair.target, 40, (1, 8), repetitions=2)
     assert list(found) == [1, 8]
     assert min(found.values()) > 0
 
 
-def test_contexts_beyond_the_positions_are_refused(random_pair: Callable[..., Any]) -> None:
+def test_contexts_beyond_the_positions_are_refused(random_pair):
     pair = random_pair(family="GPT2")
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
         measure_passes(pair, pair.target, 64, (1,), repetitions=1)
 
 
-def test_watches_go_by_the_clock_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watches_go_by_the_clock_that_was_chosen(monkeypatch):
     monkeypatch.setitem(timing.CLOCKS, "processor", lambda: 7.0)
     with timing.measured_by("processor", "cpu"):
         inside = Stopwatch()

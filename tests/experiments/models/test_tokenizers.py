@@ -1,6 +1,5 @@
 """Tokenizers of a chosen size: text to tokens and back, in ours and in the format of transformers."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +16,7 @@ STRANGE = "Añ →\n\t·0129 end"
 
 
 @pytest.mark.parametrize(("kind", "size"), KINDS)
-def test_saved_tokenizer_gives_the_same_tokens_in_transformers(kind: str, size: int, tmp_path: Path) -> None:
+def test_saved_tokenizer_gives_the_same_tokens_in_transformers(kind, size, tmp_path):
     made = make_tokenizer(kind, size, TEXT)
     made.save(tmp_path)
     base = AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
@@ -32,20 +31,20 @@ def test_saved_tokenizer_gives_the_same_tokens_in_transformers(kind: str, size: 
     assert made.vocab_size == again.vocab_size == len(base) == size
 
 
-def test_byte_pairs_lose_nothing() -> None:
+def test_byte_pairs_lose_nothing():
     made = make_tokenizer("bpe", 600, TEXT)
     assert made.decode(made.encode(TEXT)) == TEXT
     assert made.decode(made.encode(STRANGE)) == STRANGE
 
 
 @pytest.mark.parametrize("size", [4, 8, 16, 27])
-def test_letters_are_the_tokens_of_the_n_gram_pair(size: int) -> None:
+def test_letters_are_the_tokens_of_the_n_gram_pair(size):
     made, pair = make_tokenizer("letters", size, TEXT), TextPair(TEXT, size, 0, 0)
     assert tuple(made.encode(TEXT)) == pair.encode(TEXT)
     assert made.decode(made.encode(TEXT)) == pair.show(pair.encode(TEXT))
 
 
-def test_rest_token_is_never_one_of_the_letters() -> None:
+def test_rest_token_is_never_one_of_the_letters():
     made = make_tokenizer("letters", 3, "··ab··ab·")
     assert made.decode(made.encode("a·b")) == "a·□"
     assert made.encode("·axb") == [0, 1, 2, 2]
@@ -62,17 +61,17 @@ def test_rest_token_is_never_one_of_the_letters() -> None:
         ("letters", 8, "", "the text is empty"),
     ],
 )
-def test_a_tokenizer_that_cannot_be_made_is_one_clear_line(kind: str, size: int, text: str, words: str) -> None:
+def test_a_tokenizer_that_cannot_be_made_is_one_clear_line(kind, size, text, words):
     with pytest.raises(InvalidInput, match=words) as refused:
         make_tokenizer(kind, size, text)
     assert "\n" not in str(refused.value)
 
 
-def test_the_same_text_gives_the_same_byte_pairs() -> None:
+def test_the_same_text_gives_the_same_byte_pairs():
     first, second = (make_tokenizer("bpe", 600, TEXT) for _ in range(2))
     assert first.vocab == second.vocab
 
 
 @pytest.mark.parametrize("mark", [{}, {"draftproof_kind": "unheard-of"}])
-def test_a_tokenizer_made_elsewhere_has_no_kind(mark: dict[str, str]) -> None:
+def test_a_tokenizer_made_elsewhere_has_no_kind(mark):
     assert load_tokenizer(SimpleNamespace(init_kwargs=mark)).kind is None

@@ -5,9 +5,7 @@ import gc
 import json
 from dataclasses import replace
 from math import log2
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ import torch
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair, new_folder
-from draftproof.experiments.models.pair.pair import Pair, load_folder
+from draftproof.experiments.models.pair.pair import load_folder
 from draftproof.experiments.models.pair.tokenizers import KINDS
 from draftproof.experiments.models.pair.training import (
     InitialTarget,
@@ -37,7 +35,7 @@ from draftproof.simulator.tables import context_index
 CPU = torch.device("cpu")
 
 
-def short(text: str = EMBEDDED, **changes: Any) -> Recipe:
+def short(text=EMBEDDED, **changes):
     """A pair that is trained in a second, to nothing much."""
     plan = Plan(steps=3, batch=2, window=8)
     size = Size(hidden=8, layers=1, heads=1)
@@ -49,7 +47,7 @@ class Uniform:
 
     device = CPU
 
-    def __call__(self, tokens: torch.Tensor, use_cache: bool) -> Any:
+    def __call__(self, tokens, use_cache):
         assert int(tokens.min()) >= 0
         return SimpleNamespace(logits=torch.tensor([1.0, 2.0, 1.0, 1.0]).log().expand(*tokens.shape, 4))
 
@@ -57,21 +55,21 @@ class Uniform:
 class Shifted(Uniform):
     """Puts 3/4 on the token that was seen two places before, 1/12 on each other one; the rest at the beginning."""
 
-    def __call__(self, tokens: torch.Tensor, use_cache: bool) -> Any:
+    def __call__(self, tokens, use_cache):
         rows = torch.full((*tokens.shape, 4), 1 / 12, dtype=torch.float64)
         rows[:, 1:].scatter_(-1, tokens[:, :-1, None], 0.75)
         return SimpleNamespace(logits=rows.log())
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 9, 700])
-def test_bits_per_token_are_minus_the_mean_logarithm_of_what_came(count: int) -> None:
+def test_bits_per_token_are_minus_the_mean_logarithm_of_what_came(count):
     held_out = np.arange(count) % 4
     by_hand = -np.log2(np.where(held_out == 1, 2 / 5, 1 / 5)).mean()
     found = model_bits(Uniform(), np.zeros(20, dtype=np.int64), held_out, 4, window=8)
     assert found == pytest.approx(by_hand, abs=1e-6)  # the model's logits are float32
 
 
-def test_bits_do_not_depend_on_the_batches(tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_do_not_depend_on_the_batches(tiny_pair, monkeypatch):
     tokens = np.random.default_rng(0).integers(0, 8, 300)
     whole = model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32)
     monkeypatch.setattr("draftproof.experiments.models.pair.corpus.BATCH_ENTRIES", 32 * 8 * 3)
@@ -79,14 +77,14 @@ def test_bits_do_not_depend_on_the_batches(tiny_pair: Pair, monkeypatch: pytest.
     assert model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32) == pytest.approx(whole, abs=1e-5)
 
 
-def test_bits_use_the_training_text_as_context_and_score_every_token_once() -> None:
+def test_bits_use_the_training_text_as_context_and_score_every_token_once():
     # Period 2, across the border: every held-out token is the one two places before.
     tokens = np.array([0, 1] * 50)
     assert model_bits(Shifted(), tokens[:30], tokens[30:], 4, window=8) == pytest.approx(-log2(0.75), abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [0, 1, 3])
-def test_n_gram_bits_are_those_of_the_n_gram_pair(order: int) -> None:
+def test_n_gram_bits_are_those_of_the_n_gram_pair(order):
     text = read_text(EMBEDDED)[:30_000]
     pair = TextPair(text[:28_000], 4, order, 0, denominator=2**40)
     tokens = np.array(pair.encode(text))
@@ -96,17 +94,17 @@ def test_n_gram_bits_are_those_of_the_n_gram_pair(order: int) -> None:
     assert ngram_bits(tokens[:28_000], tokens[28_000:], 4, order) == pytest.approx(-np.log2(rows).mean(), abs=1e-8)
 
 
-def test_n_gram_bits_are_there_for_the_largest_vocabulary_of_a_tokenizer() -> None:
+def test_n_gram_bits_are_there_for_the_largest_vocabulary_of_a_tokenizer():
     tokens = np.random.default_rng(0).integers(0, 5, 400)
     size = max(largest for _, largest in KINDS.values())
     few, many = (ngram_bits(given[:300], given[300:], size, 3) for given in (tokens, tokens * 9_000 + 7))
     assert few == pytest.approx(many, abs=1e-12)  # the same numbers at other places
 
 
-def test_training_learns_what_can_be_learned() -> None:
+def test_training_learns_what_can_be_learned():
     tokens = np.array([0, 1, 2, 3] * 200)
     plan = Plan(steps=60, batch=8, window=16, rate=1e-2)
-    parts: list[float] = []
+    parts = []
     made = train(new_model(Size(16, 1, 2), 4, 0), tokens, plan, 0, CPU, parts.append)
     assert model_bits(made.model, tokens, tokens[:40], 4, 16) < 0.05
     assert made.loss < 0.1
@@ -115,7 +113,7 @@ def test_training_learns_what_can_be_learned() -> None:
     assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
-def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned() -> None:
+def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned():
     tokens = torch.zeros(40, 50, dtype=torch.long)
     changed = _noisy(tokens, 0.2, 4, np.random.default_rng(0))
     # A fifth, and of those every fourth is replaced by itself: 0.15 of 2000, within five standard deviations.
@@ -129,19 +127,19 @@ def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned
     assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
-def test_a_time_limit_stops_training_and_counts_the_steps() -> None:
+def test_a_time_limit_stops_training_and_counts_the_steps():
     plan = Plan(steps=1, batch=1, window=4, seconds=0.3)
-    parts: list[float] = []
+    parts = []
     made = train(new_model(Size(8, 1, 1), 4, 0), np.zeros(50, dtype=np.int64), plan, 0, CPU, parts.append)
     assert made.steps == len(parts) >= 1
     assert sum(parts) == pytest.approx(1, abs=1e-9)  # a sum of rounded shares of the time
 
 
-def test_training_keeps_no_tensor_of_the_steps_that_are_done() -> None:
+def test_training_keeps_no_tensor_of_the_steps_that_are_done():
     """Tensors that stay hold memory in pieces: byte pairs once grew by a gigabyte in a hundred steps."""
-    alive: list[int] = []
+    alive = []
 
-    def count(share: float) -> None:
+    def count(share):
         alive.append(sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects()))
 
     model = new_model(Size(hidden=8, layers=1, heads=1), vocab_size=4, seed=0)
@@ -150,7 +148,7 @@ def test_training_keeps_no_tensor_of_the_steps_that_are_done() -> None:
     assert alive[-1] == alive[2]  # the first steps make what the optimizer keeps
 
 
-def test_weights_depend_on_the_seed_alone_and_leave_the_generator_as_it_was() -> None:
+def test_weights_depend_on_the_seed_alone_and_leave_the_generator_as_it_was():
     torch.manual_seed(5)
     untouched = torch.rand(1)
     torch.manual_seed(5)
@@ -161,7 +159,7 @@ def test_weights_depend_on_the_seed_alone_and_leave_the_generator_as_it_was() ->
 
 
 @pytest.mark.heavy
-def test_the_same_recipe_gives_the_same_files(tmp_path: Path) -> None:
+def test_the_same_recipe_gives_the_same_files(tmp_path):
     records = [make_pair(short(), tmp_path / name, CPU) for name in "ab"]
     assert records[0] == records[1]
     for role in ("target", "draft"):
@@ -171,7 +169,7 @@ def test_the_same_recipe_gives_the_same_files(tmp_path: Path) -> None:
     assert other["bits_per_character"] != records[0][0]["bits_per_character"]
 
 
-def test_a_trained_pair_is_reused_and_never_overwritten(tmp_path: Path) -> None:
+def test_a_trained_pair_is_reused_and_never_overwritten(tmp_path):
     record, there = make_pair(short(), tmp_path / "pair", CPU)
     assert not there
     weights = tmp_path / "pair" / "target" / "model.safetensors"
@@ -187,15 +185,15 @@ def test_a_trained_pair_is_reused_and_never_overwritten(tmp_path: Path) -> None:
         make_pair(short(), tmp_path / "pair", CPU)
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(InvalidInput, match="is there and holds no trained pair"):
         make_pair(short(), tmp_path, CPU)
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_training_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
+def test_training_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("draftproof.experiments.models.pair.folder.measure", stop)
@@ -204,7 +202,7 @@ def test_training_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_record_says_what_was_done(tiny_folder: Path, tiny_recipe: Recipe) -> None:
+def test_the_record_says_what_was_done(tiny_folder, tiny_recipe):
     record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
     assert record["configuration"] == tiny_recipe.configuration
     assert record["strong_id"] == tiny_recipe.strong_id
@@ -231,12 +229,12 @@ def test_the_record_says_what_was_done(tiny_folder: Path, tiny_recipe: Recipe) -
         {"steps": 1, "noise": 1.0},
     ],
 )
-def test_plans_that_train_nothing_are_refused(fields: dict[str, Any]) -> None:
+def test_plans_that_train_nothing_are_refused(fields):
     with pytest.raises(InvalidInput, match=r"is none|must be above 0|must be at least 0"):
         Plan(**fields)
 
 
-def test_texts_that_are_too_short_are_refused() -> None:
+def test_texts_that_are_too_short_are_refused():
     with pytest.raises(InvalidInput, match="text x has 3 symbols; training needs at least 2000"):
         Corpus("x", "abc")
     with pytest.raises(InvalidInput, match="9 training tokens are too few for windows of 8"):
@@ -244,7 +242,7 @@ def test_texts_that_are_too_short_are_refused() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-def test_a_pair_trained_on_cuda_gives_the_same_rows_on_the_cpu(tmp_path: Path) -> None:
+def test_a_pair_trained_on_cuda_gives_the_same_rows_on_the_cpu(tmp_path):
     record, _ = make_pair(short(), tmp_path / "pair", torch.device("cuda"))
     assert record["device"] == "cuda"
     there, here = (load_folder(tmp_path / "pair", device, "float64") for device in ("cuda", "cpu"))
@@ -266,7 +264,7 @@ def test_a_folder_that_another_run_has_made_meanwhile_stays(tmp_path):
 IDS = torch.tensor([[1, 5, 2, 7, 7, 0]])
 
 
-def test_a_grown_model_says_the_same_with_and_without_a_cache() -> None:
+def test_a_grown_model_says_the_same_with_and_without_a_cache():
     young = new_model(Size(16, 2, 2), 8, 0).eval()
     old = grown(young, 6).eval()
     assert torch.equal(old(IDS).logits, young(IDS).logits)
@@ -277,7 +275,7 @@ def test_a_grown_model_says_the_same_with_and_without_a_cache() -> None:
     assert len(young.model.layers) == 2
 
 
-def test_new_layers_learn_and_the_young_model_stays() -> None:
+def test_new_layers_learn_and_the_young_model_stays():
     young = new_model(Size(16, 1, 2), 8, 0)
     before = {name: weights.clone() for name, weights in young.state_dict().items()}
     old = grown(young, 3)
@@ -290,12 +288,12 @@ def test_new_layers_learn_and_the_young_model_stays() -> None:
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_layers_that_do_not_divide_are_refused(layers: int) -> None:
+def test_layers_that_do_not_divide_are_refused(layers):
     with pytest.raises(InvalidInput, match=f"2 layers do not grow to {layers}; choose a multiple of 2"):
         grown(new_model(Size(16, 2, 2), 8, 0), layers)
 
 
-def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe: Recipe, tmp_path: Path) -> None:
+def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe, tmp_path):
     few = Plan(steps=2, batch=2, window=16)
     recipe = dataclasses.replace(
         tiny_recipe, target=Size(16, 4, 2), initial=InitialTarget(2, few), target_plan=few, draft_plan=few
@@ -309,18 +307,15 @@ def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe: Recipe, tmp_path: Pa
         make_pair(dataclasses.replace(recipe, initial=InitialTarget(1, few)), tmp_path / "pair", torch.device("cpu"))
 
 
-def test_the_deep_recipe_and_what_options_change(tiny_recipe: Recipe) -> None:
-    def deep(vocab: int | None = None, steps: int | None = None, seconds: float | None = None) -> Recipe:
+def test_the_deep_recipe_and_what_options_change(tiny_recipe):
+    def deep(vocab=None, steps=None, seconds=None):
         return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, seconds, "deep")
 
     assert (deep().target.layers, deep().vocab_size, deep().initial) == (64, 64, InitialTarget(8, Plan(steps=1200)))
     assert deep(vocab=8).vocab_size == 8
     half = deep(steps=deep().target_plan.steps // 2)
     assert half.initial is not None
-    assert (half.initial.plan.steps, half.draft_plan.steps) == (
-        1200 // 2,
-        deep().draft_plan.steps // 2,
-    )
+    assert (half.initial.plan.steps, half.draft_plan.steps) == (1200 // 2, deep().draft_plan.steps // 2)
     timed = deep(seconds=100)
     assert timed.initial is not None
     given = [timed.initial.plan.seconds, timed.target_plan.seconds, timed.draft_plan.seconds]
@@ -330,7 +325,7 @@ def test_the_deep_recipe_and_what_options_change(tiny_recipe: Recipe) -> None:
 
 
 @pytest.mark.heavy
-def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
+def test_the_command_prints_bits_and_a_sample(draftproof, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")
     given = ("model", "train", "--out", "pair", "--text", "text.txt", "--vocab", 4, "--steps", 1, "--device", "cpu")
     first, again, refused = draftproof(*given), draftproof(*given, "--json"), draftproof(*given, "--seed", 1)

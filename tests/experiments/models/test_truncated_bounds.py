@@ -1,6 +1,5 @@
 """Bounds from truncated tables hold for the whole vocabulary, from both sides, against exact numbers at small `V`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -11,8 +10,8 @@ import pytest
 
 from draftproof.experiments.models.expect import truncated
 from draftproof.experiments.models.expect.truncated import REST, Truncated, cut_tables
-from draftproof.lp_analysis import Optimum, optimum
-from draftproof.simulator import Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
+from draftproof.lp_analysis import optimum
+from draftproof.simulator import Delayed, TableProcess, Verdict, block_law
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.instances.families import family_named
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -32,26 +31,26 @@ class Whole:
     scheme: Delayed
 
 
-def whole(size: int, kept: int, shape: Shape, seed: int, family: str = "dirichlet") -> Whole:
+def whole(size, kept, shape, seed, family="dirichlet"):
     scheme = Delayed(*shape)
     made = family_named(family).instance(size, scheme.depth + 1, np.random.default_rng(seed), 20, RATIONAL)
     tables = {"target": made.target.tables[: scheme.depth + 1], "draft": made.draft.tables[: scheme.depth + 1]}
 
-    def rows(which: str, contexts: Any) -> Any:
+    def rows(which, contexts):
         return tables[which][contexts.shape[1]][[context_index(tuple(each), size) for each in contexts.tolist()]]
 
     target, draft = TableProcess(tables["target"]), TableProcess(tables["draft"][:-1])
     return Whole(target, draft, cut_tables(rows, scheme.depth, kept), scheme)
 
 
-def bounds(each: Whole) -> tuple[Optimum, Optimum, Optimum]:
+def bounds(each):
     """The optimum of `below`, of the whole and of `above`: each certified from both sides in rationals."""
     pairs = (each.cut.target, each.cut.draft), (each.target, each.draft), each.cut.above
     below, middle, above = (optimum(*pair, each.scheme) for pair in pairs)
     return below, middle, above
 
 
-def holds(each: Whole) -> bool:
+def holds(each):
     """Whether what is attained below the cut is no more than the whole allows, nor what the whole attains than above.
 
     Trees of one path or one layer have exact optima, so that there is no room at all.
@@ -60,7 +59,7 @@ def holds(each: Whole) -> bool:
     return below.lower <= middle.upper and middle.lower <= above.upper
 
 
-LEAN: list[tuple[int, int, Shape]] = [
+LEAN = [
     *((size, kept, (K, 0, 1)) for size in (4, 5, 6) for kept in (1, 2, 3) for K in (1, 2)),
     *((size, kept, shape) for size in (4, 6) for kept in (1, 3) for shape in ((1, 0, 2), (1, 0, 3))),
     *((4, kept, shape) for kept in (1, 2, 3) for shape in ((2, 0, 2), (2, 1, 1))),
@@ -69,7 +68,7 @@ LEAN: list[tuple[int, int, Shape]] = [
 
 @pytest.mark.one_in(20)
 @pytest.mark.parametrize(("size", "kept", "shape"), LEAN, ids=str)
-def test_the_optimum_of_the_whole_lies_between(size: int, kept: int, shape: Shape) -> None:
+def test_the_optimum_of_the_whole_lies_between(size, kept, shape):
     for family in ("dirichlet", "perturbed"):
         assert holds(whole(size, kept, shape, size + kept, family))
 
@@ -85,7 +84,7 @@ def test_the_optimum_of_the_whole_lies_between(size: int, kept: int, shape: Shap
     ),
     ids=str,
 )
-def test_verifiers_lie_between_and_no_lossless_one_is_above(name: str, shape: Shape) -> None:
+def test_verifiers_lie_between_and_no_lossless_one_is_above(name, shape):
     each = whole(4, 2, shape, 3, "perturbed")
     _, middle, above = bounds(each)
     behind = block_law(make(name), each.cut.target, each.cut.draft, each.scheme).block_efficiency
@@ -94,7 +93,7 @@ def test_verifiers_lie_between_and_no_lossless_one_is_above(name: str, shape: Sh
 
 
 @pytest.mark.parametrize("shape", [(1, 0, 2), (2, 0, 2), (2, 1, 1)], ids=str)
-def test_with_nothing_outside_both_are_the_optimum(shape: Shape) -> None:
+def test_with_nothing_outside_both_are_the_optimum(shape):
     each = whole(3, 3, shape, 5)
     assert each.cut.outside_target[-1] == each.cut.outside_draft[-1] == 0
     below, middle, above = bounds(each)
@@ -105,12 +104,12 @@ def test_with_nothing_outside_both_are_the_optimum(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 2, 4])
-def test_one_drafted_token_leaves_no_room_between(kept: int) -> None:
+def test_one_drafted_token_leaves_no_room_between(kept):
     below, middle, above = bounds(whole(5, kept, (1, 0, 1), 3, "perturbed"))
     assert below.lower == middle.lower == above.upper
 
 
-def test_more_tokens_kept_never_widen_the_interval() -> None:
+def test_more_tokens_kept_never_widen_the_interval():
     found = [bounds(whole(6, kept, (1, 0, 3), 2)) for kept in range(1, 7)]
     lower, upper = [each[0].lower for each in found], [each[2].upper for each in found]
     assert lower == sorted(lower)
@@ -119,7 +118,7 @@ def test_more_tokens_kept_never_widen_the_interval() -> None:
     assert lower[-1] == upper[-1]
 
 
-def forgetting_what_follows(placed: Any, parts: Any, kept: int, rest: int, which: int) -> Any:
+def forgetting_what_follows(placed, parts, kept, rest, which):
     """Above: nothing may be accepted after a token that is not kept, as if such blocks did not exist."""
     tables = placed(parts, kept, rest, which)
     for table in tables if rest != REST and which == 1 else ():
@@ -129,7 +128,7 @@ def forgetting_what_follows(placed: Any, parts: Any, kept: int, rest: int, which
     return tables
 
 
-def forgetting_what_is_outside(merged: Any, part: Any, kept: int, rest: int) -> Any:
+def forgetting_what_is_outside(merged, part, kept, rest):
     """Above: rows of the kept tokens alone, the mass outside given to the target and not to the draft."""
     rows = merged(part, kept, rest)
     if rest != REST:
@@ -139,7 +138,7 @@ def forgetting_what_is_outside(merged: Any, part: Any, kept: int, rest: int) -> 
     return rows
 
 
-def one_token_for_the_rest(merged: Any, part: Any, kept: int, rest: int) -> Any:
+def one_token_for_the_rest(merged, part, kept, rest):
     """Below: all of the rest is accepted as if it were one token, which gains where its tokens are not alike."""
     rows = merged(part, kept, rest)
     if rest == REST:
@@ -157,9 +156,7 @@ def one_token_for_the_rest(merged: Any, part: Any, kept: int, rest: int) -> Any:
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
-def test_a_wrong_bound_is_noticed(
-    bug: Callable[..., Any], place: str, shape: Shape, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_bound_is_noticed(bug, place, shape, monkeypatch):
     assert all(holds(whole(5, 1, shape, seed, "perturbed")) for seed in range(4))
     monkeypatch.setattr(truncated, place, partial(bug, getattr(truncated, place)))
     assert not all(holds(whole(5, 1, shape, seed, "perturbed")) for seed in range(4))
@@ -176,24 +173,24 @@ class Node:
     below: "dict[int, Node]" = field(default_factory=dict)
 
     @property
-    def laws(self) -> tuple[Any, ...]:
+    def laws(self):
         return (self.draft,) * len(self.children)
 
-    def child(self, token: int) -> "Node":
+    def child(self, token):
         return self.below[token]
 
 
 class Behind:
     """A verifier of `below` as one of the whole, step by step as the proof has it."""
 
-    def __init__(self, name: str, cut: Truncated, scheme: Delayed) -> None:
+    def __init__(self, name, cut, scheme):
         self.inner, self.cut, self.scheme = make(name), cut, scheme
         self.card = self.inner.card
         self.kept = cut.tokens[0].shape[1]
         self.shared, self.twice, self.surplus, self.excess = range(self.kept, self.kept + REST)
 
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        first: dict[tuple[int, ...], int] = {}
+    def verify(self, root, coin):
+        first = {}
         seen = self.inner.verify(self._labelled(root, (), coin, first), coin)
         node, kept = root, [token for token in seen.accepted if token < self.kept]
         for depth, rank in enumerate(kept):
@@ -204,10 +201,10 @@ class Behind:
             return Verdict(node.context, coin.choose(node.target))
         return Verdict(node.context, self._correction(node, tuple(kept), seen.correction, coin))
 
-    def _tokens(self, kept: tuple[int, ...]) -> Any:
+    def _tokens(self, kept):
         return self.cut.tokens[len(kept)][context_index(kept, self.kept)]
 
-    def _correction(self, node: DraftNode, kept: tuple[int, ...], token: int, coin: Coin) -> int:
+    def _correction(self, node, kept, token, coin):
         tokens = self._tokens(kept)
         if token < self.kept:
             return int(tokens[token])
@@ -221,7 +218,7 @@ class Behind:
         weights[tokens] *= 0
         return coin.choose(weights)
 
-    def _labelled(self, node: DraftNode, kept: tuple[int, ...], coin: Coin, first: dict[tuple[int, ...], int]) -> Node:
+    def _labelled(self, node, kept, coin, first):
         own = self._node(kept)
         if node.draft is None:
             return own
@@ -244,11 +241,11 @@ class Behind:
                 own.below[label] = self._lost((*kept, label), labels.count(label))
         return own
 
-    def _node(self, context: tuple[int, ...]) -> Node:
+    def _node(self, context):
         deep = len(context) == self.scheme.depth
         return Node(context, self.cut.target.row(context), None if deep else self.cut.draft.row(context))
 
-    def _lost(self, context: tuple[int, ...], paths: int) -> Node:
+    def _lost(self, context, paths):
         """What follows a token of the rest: `excess` all the way down, once a path."""
         own = self._node(context)
         if own.draft is not None:
@@ -269,9 +266,7 @@ class Behind:
     ],
     ids=str,
 )
-def test_a_verifier_behind_the_cut_is_lossless_on_the_whole_with_the_efficiency_of_the_tables(
-    name: str, size: int, kept: int, shape: Shape
-) -> None:
+def test_a_verifier_behind_the_cut_is_lossless_on_the_whole_with_the_efficiency_of_the_tables(name, size, kept, shape):
     each = whole(size, kept, shape, 1)
     law = enumerate_law(Behind(name, each.cut, each.scheme), each.target, each.draft, each.scheme)
     assert law.max_deviation(each.target) == 0

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -17,12 +16,11 @@ from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Report, Validation
-from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
+from draftproof.simulator import Card, Delayed, InvalidInput, Verdict, check
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
@@ -38,12 +36,12 @@ class Eager:
 
     card = Card(name="eager", title="", source=None, needs=None)
 
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+    def verify(self, root, coin):
         node = root.child(root.children[0])
         return Verdict(node.context, coin.choose(node.target))
 
 
-def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
+def validation_of(pair, roots=2, names=NAMES, **replaced):
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Sampling(), roots_of(text, roots, 8), seed=0)
     playing = measured_verifiers(
@@ -53,17 +51,17 @@ def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **
 
 
 @pytest.fixture(scope="module")
-def validation(tiny_pair: Pair) -> Validation:
+def validation(tiny_pair):
     return validation_of(tiny_pair)
 
 
 @pytest.fixture(scope="module")
-def contexts(validation: Validation) -> Contexts:
+def contexts(validation):
     return run.contexts_of(validation)
 
 
 @pytest.mark.heavy
-def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, contexts: Contexts) -> None:
+def test_every_cell_and_the_whole_table_are_as_predicted(validation, contexts):
     rows = run.cell_rows(validation, contexts, Store(None))
     table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
@@ -80,7 +78,7 @@ def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation,
     assert len({row["strong_id"] for row in rows}) == len(rows)
 
 
-def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, contexts: Contexts) -> None:
+def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair, contexts):
     scheme = Delayed(2, 0, 1)
     validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
     rows = run.cell_rows(validation, contexts, Store(None))
@@ -98,7 +96,7 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, contex
     assert [row["law"] for row in shown] == ["LOSSY", "exact", "exact", "exact"]
 
 
-def test_a_lossy_cell_has_its_own_word(tiny_pair: Pair, contexts: Contexts) -> None:
+def test_a_lossy_cell_has_its_own_word(tiny_pair, contexts):
     lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1])
     rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), contexts, Store(None))
     table = run.table_fields(rows)
@@ -108,7 +106,7 @@ def test_a_lossy_cell_has_its_own_word(tiny_pair: Pair, contexts: Contexts) -> N
 
 
 @pytest.mark.heavy
-def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
+def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair):
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
     (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), run.contexts_of(validation), Store(None))
@@ -122,16 +120,14 @@ def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_n
     assert replace(report, known=["typical"]).failures == []
 
 
-def test_a_verdict_that_takes_too_long_is_that_of_floats(
-    tiny_pair: Pair, contexts: Contexts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_that_takes_too_long_is_that_of_floats(tiny_pair, contexts, monkeypatch):
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
     validation = replace(validation_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
     rows = run.cell_rows(validation, contexts, Store(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
-def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair: Pair) -> None:
+def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair):
     text, config = checks.greedy_text(tiny_pair, [1, 2, 3], 40), tiny_pair.target.generation_config
     config.repetition_penalty = 5.0
     try:
@@ -141,7 +137,7 @@ def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair: Pair) -> 
         config.repetition_penalty = None
 
 
-def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -> None:
+def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes():
     assert Effort(goal=0.015).runs(variance=0.0, roots=4) == 250
     assert Effort(goal=0.015).runs(variance=9e-1, roots=4) == 1000
     assert Effort(blocks=7).runs(variance=9e-1, roots=4) == 2
@@ -149,9 +145,7 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), BIASES)
-def test_a_planted_bias_fails_the_same_table(
-    tiny_pair: Pair, contexts: Contexts, claim: str, liar: str, moves_the_mean: bool
-) -> None:
+def test_a_planted_bias_fails_the_same_table(tiny_pair, contexts, claim, liar, moves_the_mean):
     validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.03))
     rows = run.cell_rows(validation, contexts, Store(None))
     table = run.table_fields(rows)
@@ -164,20 +158,18 @@ def test_a_planted_bias_fails_the_same_table(
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-def test_rows_that_are_kept_are_not_run_again(
-    validation: Validation, contexts: Contexts, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_kept_are_not_run_again(validation, contexts, tmp_path, monkeypatch):
     path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1])
     first = run.cell_rows(short, contexts, Store(path))
 
-    def never(*_: Any) -> Any:
+    def never(*_):
         raise AssertionError("run again")
 
     monkeypatch.setattr(run, "measure", never)
     assert run.cell_rows(short, contexts, Store(path)) == first
 
 
-def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
+def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
     each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
     lying = measured_verifiers([each.predicted], {"naive": find_verifier("ensemble")})[0]
     made = validation.setting
@@ -197,7 +189,7 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
 
 
 @pytest.mark.heavy
-def test_what_must_be_the_same_is(validation: Validation) -> None:
+def test_what_must_be_the_same_is(validation):
     found = run.model_checks(validation)
     assert all(row["passed"] for row in found.values())
     assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
@@ -206,8 +198,8 @@ def test_what_must_be_the_same_is(validation: Validation) -> None:
     assert len(views.checks(found).rows) == 3
 
 
-def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
-    def causal(sees: Any, start: int, width: int) -> torch.Tensor:
+def test_a_wrong_mask_is_found(validation, monkeypatch):
+    def causal(sees, start, width):
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
     monkeypatch.setattr(reading, "_attended", causal)
@@ -215,10 +207,10 @@ def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.Monke
     assert not checks.tree_attention(loop, *way, validation.setting.roots[0], 4, 0).passed
 
 
-def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_cache_is_found(validation, monkeypatch):
     kept = ModelCache.kept
 
-    def first_path(self: ModelCache, slots: int, places: Any) -> ModelCache:
+    def first_path(self, slots, places):
         return kept(self, slots, [range(len(each)) for each in places])
 
     loop, way = Loop(validation.setting.pair, Sampling()), (make("traversal"), Delayed(3, 0, 2))
@@ -228,7 +220,7 @@ def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.Monk
 
 
 @pytest.mark.heavy
-def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
+def test_greedy_text_that_differs_is_named(random_pair):
     made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
     lying = measured_verifiers([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
     validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
@@ -241,7 +233,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_pair: Any) -> None:
+def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_pair):
     pair = random_pair(vocab=300)
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")], {})
@@ -263,7 +255,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
 
 
 @pytest.mark.heavy
-def test_torch_vectors_are_as_predicted(tiny_pair: Pair, contexts: Contexts) -> None:
+def test_torch_vectors_are_as_predicted(tiny_pair, contexts):
     validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
     validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
     rows = run.cell_rows(validation, contexts, Store(None))
@@ -271,7 +263,7 @@ def test_torch_vectors_are_as_predicted(tiny_pair: Pair, contexts: Contexts) -> 
     assert run.table_fields(rows)["passed"]
 
 
-def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
+def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair):
     greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, sampling=Sampling(0)), schemes=SHAPES[:1])
     contexts = run.contexts_of(greedy)
@@ -280,7 +272,7 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     assert run.table_fields(rows)["passed"]
 
 
-def test_a_replacement_of_nobody_is_refused() -> None:
+def test_a_replacement_of_nobody_is_refused():
     with pytest.raises(InvalidInput, match="block is not among naive"):
         measured_verifiers([find_verifier("naive")], {"block": find_verifier("ensemble")})
 
@@ -289,9 +281,7 @@ OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
 
 
 @pytest.mark.heavy
-def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
-    tiny_pair: Pair, contexts: Contexts
-) -> None:
+def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(tiny_pair, contexts):
     validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
     validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
     rows = run.cell_rows(validation, contexts, Store(None))
@@ -299,7 +289,7 @@ def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
 
-def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair) -> None:
+def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair):
     validation = validation_of(tiny_pair, names=("nss",))
     validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
     assert validation.depth == 1
@@ -309,7 +299,7 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair)
     assert all(abs(row["z"]) < 4 for row in rows)
 
 
-def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
+def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair):
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     contexts = Contexts(made.pair, made.sampling, made.roots)
     scheme, said = planned_scheme(Sequoia(3, 2), contexts)
@@ -322,6 +312,6 @@ def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(rando
         planned_scheme(Sequoia(30, 30), contexts)
 
 
-def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
+def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair):
     with pytest.raises(InvalidInput, match=r"the cards of specinfer claim none of eagle2"):
         replace(validation_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])

@@ -1,17 +1,14 @@
 """`draftproof model validate` exit codes, the table, planted biases, and one line for bad input."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair import opened
-from draftproof.experiments.models.pair.training import Recipe
 from draftproof.experiments.models.validate import checks, run
 
 LIAR = """
@@ -41,17 +38,17 @@ FEW = ("--blocks", 300, "--K", 1, "--L2", "1..2")
 
 
 @pytest.fixture
-def models(tiny_folder: Path, tmp_path: Path) -> str:
+def models(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
 
 
 @pytest.fixture
-def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def briefly(monkeypatch):
     """Less of what comes before the cells and is not what a test is about; whole in the first one of this file."""
     whole = checks.greedy_text
 
-    def begin() -> None:
+    def begin():
         monkeypatch.setattr(run, "TREES", 4)
         monkeypatch.setattr(run, "BLOCKS", 20)
         monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
@@ -60,9 +57,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.mark.heavy
-def test_a_pair_is_validated_and_rows_are_kept(
-    draftproof: Callable[..., Any], models: str, briefly: Callable[[], None]
-) -> None:
+def test_a_pair_is_validated_and_rows_are_kept(draftproof, models, briefly):
     given = ("model", "validate", "naive", "block", "--world", f"{models},roots=2", *FEW, "--resume", "rows.db")
     ran = draftproof(*given, "-o", "a.json", "-o", "a.md", "--plot", "a.png", "--times", "t.json")
     assert ran.code == 0
@@ -90,9 +85,7 @@ def test_a_pair_is_validated_and_rows_are_kept(
 
 
 @pytest.mark.heavy
-def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
-    draftproof: Callable[..., Any], models: str, tmp_path: Path, briefly: Callable[[], None]
-) -> None:
+def test_a_verifier_of_a_file_in_place_of_another_is_found_out(draftproof, models, tmp_path, briefly):
     briefly()
     (tmp_path / "mine.py").write_text(LIAR, encoding="utf-8")
     ran = draftproof(
@@ -125,9 +118,7 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
 
 
 @pytest.mark.heavy
-def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
-    draftproof: Callable[..., Any], models: str, tmp_path: Path, briefly: Callable[[], None]
-) -> None:
+def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(draftproof, models, tmp_path, briefly):
     briefly()
     (tmp_path / "mine.py").write_text(SOUND, encoding="utf-8")
     few = ("--blocks", 60, "--K", 1, "--L2", 1, "-o", "r.json")
@@ -142,9 +133,7 @@ def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
 
 
 @pytest.mark.heavy
-def test_a_lossy_verifier_fails_unless_it_is_known(
-    draftproof: Callable[..., Any], models: str, briefly: Callable[[], None]
-) -> None:
+def test_a_lossy_verifier_fails_unless_it_is_known(draftproof, models, briefly):
     briefly()
     few = ("--blocks", 60, "--K", 1, "--L2", 1)
     given = (
@@ -180,12 +169,12 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
 @pytest.mark.parametrize(
     ("label", "said"), [("ensemble", "ensemble"), ("naive (runs ensemble)", "'naive (runs ensemble)'")]
 )
-def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(label: str, said: str) -> None:
+def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(label, said):
     sound = {"passed": True}
     differ = [{"verifier": label}]
     same = {"tree_attention": sound, "caches": sound, "greedy": {"differ": differ, "passed": False}}
     rows = [{"verifier": label, "lossless": False, "verdict": "exact"}]
-    report = run.Report(None, (), (), [label], same, rows, {"failed": [], "passed": True})  # type: ignore[arg-type]
+    report = run.Report(None, (), (), [label], same, rows, {"failed": [], "passed": True})
     assert report.failures == []
     lossy = f"{label} is not lossless on the tables (--lossy {said} says it is known)"
     assert replace(report, known=["naive"]).failures == ["greedy text", lossy]
@@ -194,24 +183,17 @@ def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(l
 
 
 @pytest.mark.heavy
-def test_without_a_world_a_pair_is_trained_first(
-    draftproof: Callable[..., Any], tiny_recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_world_a_pair_is_trained_first(draftproof, tiny_recipe, monkeypatch, tmp_path):
     monkeypatch.setattr(opened, "choose_recipe", lambda *_: tiny_recipe)
     monkeypatch.setattr(opened, "read_corpus", lambda _: tiny_recipe.corpus)
     assert draftproof("model", "validate", "naive", *FEW, "--quick").code == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_run_says_where_its_rows_are(
-    draftproof: Callable[..., Any],
-    models: str,
-    monkeypatch: pytest.MonkeyPatch,
-    briefly: Callable[[], None],
-) -> None:
+def test_an_interrupted_run_says_where_its_rows_are(draftproof, models, monkeypatch, briefly):
     briefly()
 
-    def interrupted(*_: Any) -> Any:
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "cell_rows", interrupted)
@@ -224,7 +206,7 @@ def test_an_interrupted_run_says_where_its_rows_are(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is at hand")
-def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: str) -> None:
+def test_the_same_command_runs_on_cuda(draftproof, models):
     world = models.replace("device=cpu", "device=cuda,roots=2")
     ran = draftproof("model", "validate", "naive", "traversal", "--world", world, *FEW, "--json")
     assert ran.code == 0
@@ -250,7 +232,7 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: s
         (("-o", "no/folder.json"), "cannot write -o"), (("nobody",), "unknown verifier 'nobody'"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[object, ...], said: str) -> None:
+def test_bad_input_is_one_line(draftproof, arguments, said):
     ran = draftproof("model", "validate", *arguments)
     assert ran.code == 2
     assert said in ran.err
@@ -258,9 +240,7 @@ def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[
     assert ran.out == ""
 
 
-def test_what_fits_no_contest_is_one_line(
-    draftproof: Callable[..., Any], models: str, briefly: Callable[[], None]
-) -> None:
+def test_what_fits_no_contest_is_one_line(draftproof, models, briefly):
     briefly()
     for arguments, said in (
         (("naive", "--replace", "block=nss", "--world", models), "block is not among naive"),
