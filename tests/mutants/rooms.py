@@ -15,10 +15,10 @@ _NUMBERS = (
     "test_functions", "test_comparisons", "test_uniforms", "test_races", "test_algebra", "test_refused", "test_axes",
     "test_measure", "test_random_expressions",
 )  # fmt: skip
-_SOURCES = ("test_generators", "test_without_replacement", "test_arguments", "test_undone", "test_leaks", "test_load")
+_SOURCES = ("test_generators", "test_refused", "test_arguments", "test_undone", "test_leaks", "test_load")
 _TORCH = (
-    "test_functions", "test_torch_tensors", "test_axes", "test_torch_refused", "test_refused", "test_torch",
-    "test_unset", "test_algebra", "test_sampled",
+    "test_functions", "test_torch_tensors", "test_axes", "test_refused", "test_torch",
+    "test_unset", "test_algebra",
 )  # fmt: skip
 
 

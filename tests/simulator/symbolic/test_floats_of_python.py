@@ -23,6 +23,11 @@ TEXTS = (
     # What numbers of arrays have beside floats.
     "np.random.random(2)[0].astype(int)", "np.random.random(2)[0].round()", "np.random.random(2)[0].clip(0.25) < 0.5",
     "u.is_integer()", "np.isscalar(u)", "np.vdot(np.random.random(2), [1, 2]) < 0.7", "u // 0.3", "divmod(u, 0.3)[0]",
+    # Infinite numbers and NaN.
+    "u + inf", "inf + u", "u - inf", "inf - u", "-inf - u", "u - -inf", "u * inf", "u * -inf", "-u * inf", "inf * u",
+    "u / inf", "-u / inf", "inf / u", "-inf / u", "u / np.float64(0)", "(u - 2) / np.float64(0)", "0.0 * u", "u ** 0",
+    "1 ** u", "u < inf", "inf <= u", "u > -inf", "u == inf", "u != -inf", "u < nan", "u >= nan", "nan <= u", "nan > u",
+    "u == nan", "u != nan", "u + nan", "nan + u", "u - nan", "nan - u", "u * nan", "nan * u", "u / nan", "0.0 / u",
 )  # fmt: skip
 
 

@@ -67,7 +67,8 @@ TORCH = [
     "x.mul(2).add(1) < 1", "x.sum() < 1", "x.sum(0, keepdim=True) < 1", "x.dot(2 * one) < 1", "x.flip(0) < 1",
     "torch.full((2,), x.item(), dtype=torch.float64) < 1", "torch.full(size=(1, 2), fill_value=x.item()) < 1",
     "torch.tensor([x.item(), 1.0]).argmax()", "torch.as_tensor(x.tolist()) < 1", "x.new_tensor([x.item()]) < 1",
-    "x.repeat_interleave(2) < 1", "x.masked_fill(torch.tensor([True]), 3.0) < 1", "x.expand(2)[1:] < 1",
+    "x[None] @ one[:, None] < 1", "x.repeat_interleave(2) < 1", "x.masked_fill(torch.tensor([True]), 3.0) < 1",
+    "x.expand(2)[1:] < 1",
 ]  # fmt: skip
 
 

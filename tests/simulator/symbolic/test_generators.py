@@ -1,6 +1,6 @@
 """Draws of `random` and `numpy.random`, and generators with seeds: exact laws."""
 
-# ruff: noqa: PLW0108 - a draw must wait until it is called
+# ruff: noqa: PLW0108, F401 - a draw must wait until it is called, and expressions name modules
 
 import functools
 import importlib
@@ -22,58 +22,42 @@ PYTHON_GENERATOR = random.Random(7)
 NUMPY_GENERATOR = np.random.default_rng(7)
 NUMPY_STATE = np.random.RandomState(7)
 BOX = [np.random.default_rng(7)]
-HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
+HALF = fmpq(1, 2)
 
 
-def test_choice_over_a_shrinking_list(law, q):
-    def function():
-        left, order = [1, 2, 3], []
-        while left:
-            order.append(random.choice(left))
-            left.remove(order[-1])
-        return order
-
-    assert law(function) == dict.fromkeys(itertools.permutations((1, 2, 3)), q(1, 6))
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda: random.randint(1, 2), {1: HALF, 2: HALF}),
-        (lambda: random.randrange(0, 6, 2), {0: THIRD, 2: THIRD, 4: THIRD}),
-        (lambda: random.getrandbits(1), {0: HALF, 1: HALF}),
-        (lambda: random.choices("ab", weights=[0.25, 0.75])[0], {"a": fmpq(1, 4), "b": fmpq(3, 4)}),
-        (lambda: random.choices("ab", cum_weights=[1, 4], k=1)[0], {"a": fmpq(1, 4), "b": fmpq(3, 4)}),
-        (lambda: random.uniform(-1, 3) < 0, {True: fmpq(1, 4), False: fmpq(3, 4)}),
-        (lambda: random.sample([1, 2], 2), {(1, 2): HALF, (2, 1): HALF}),
-        (lambda: Random().random() < 0.5, {True: HALF, False: HALF}),
-        (lambda: bound_choice([1, 2]), {1: HALF, 2: HALF}),
-        (lambda: PYTHON_GENERATOR.choice([1, 2]), {1: HALF, 2: HALF}),
-        (lambda: np.random.randint(2), {0: HALF, 1: HALF}),
-        (lambda: np.random.randint(1, 3, size=1).tolist(), {(1,): HALF, (2,): HALF}),
-        (lambda: np.random.choice(2, p=[0.25, 0.75]), {0: fmpq(1, 4), 1: fmpq(3, 4)}),
-        (lambda: np.random.choice(["a", "b"]).item(), {"a": HALF, "b": HALF}),
-        (lambda: np.random.permutation(2).tolist(), {(0, 1): HALF, (1, 0): HALF}),
-        (lambda: np.random.multinomial(2, [0.5, 0.5])[0], {0: fmpq(1, 4), 1: HALF, 2: fmpq(1, 4)}),
-        (lambda: np.random.default_rng().integers(1, endpoint=True), {0: HALF, 1: HALF}),
-        (lambda: np.random.default_rng().binomial(1, 0.25), {0: fmpq(3, 4), 1: fmpq(1, 4)}),
-        (lambda: np.random.Generator(np.random.PCG64()).random() < 0.5, {True: HALF, False: HALF}),
-        (lambda: np.random.RandomState().rand() < 0.5, {True: HALF, False: HALF}),
-        (lambda: bound_rng().uniform(0, 2) < 1, {True: HALF, False: HALF}),
-        (lambda: NUMPY_GENERATOR.random() < 0.5, {True: HALF, False: HALF}),
-        (lambda: NUMPY_STATE.uniform() < 0.5, {True: HALF, False: HALF}),
-        (lambda: np.random.random() * np.float32(2) < 1, {True: HALF, False: HALF}),
-    ],
-)
-def test_draw(law, function, expected):
-    assert law(function) == expected
+#: Equally likely results -> draws that have them.
+DRAWS = {
+    "[1, 2]": ("random.randint(1, 2)", "bound_choice([1, 2])", "PYTHON_GENERATOR.choice([1, 2])"),
+    "[0, 1]": ("random.getrandbits(1)", "np.random.randint(2)", "np.random.default_rng().integers(1, endpoint=True)"),
+    "[0, 2, 4]": ("random.randrange(0, 6, 2)",),
+    "['a', 'b', 'b', 'b']": (
+        "random.choices('ab', weights=[0.25, 0.75])[0]", "random.choices('ab', cum_weights=[1, 4], k=1)[0]",
+        "np.random.choice(['a', 'b'], p=[0.25, 0.75]).item()",
+    ),
+    "['a', 'b']": ("np.random.choice(['a', 'b']).item()",),
+    "[(1, 2), (2, 1)]": ("random.sample([1, 2], 2)",),
+    "[(1,), (2,)]": ("np.random.randint(1, 3, size=1).tolist()",),
+    "[(0, 1), (1, 0)]": ("np.random.permutation(2).tolist()",),
+    "[0, 1, 1, 2]": ("np.random.multinomial(2, [0.5, 0.5])[0]",),
+    "[0, 0, 0, 1]": ("np.random.default_rng().binomial(1, 0.25)",),
+    "[(0, 0), (0, 1), (1, 0), (1, 0), (1, 0), (1, 1), (1, 1), (1, 1)]": (
+        "np.random.default_rng().multinomial(1, [[0.25, 0.75], [0.5, 0.5]]).argmax(1).tolist()",
+    ),
+    "[True, False, False, False]": ("random.uniform(-1, 3) < 0",),
+    "[True, False]": (
+        "Random().random() < 0.5", "np.random.Generator(np.random.PCG64()).random() < 0.5",
+        "np.random.RandomState().rand() < 0.5", "bound_rng().uniform(0, 2) < 1", "NUMPY_GENERATOR.random() < 0.5",
+        "NUMPY_STATE.uniform() < 0.5", "np.random.random() * np.float32(2) < 1",
+        "np.random.mtrand._rand.uniform(0, 1, (2,))[1] < 0.5",
+    ),
+}  # fmt: skip
 
 
-def test_choice_without_replacement_with_weights(law, q):
-    found = law(lambda: np.random.choice(3, size=2, replace=False, p=[0.5, 0.25, 0.25]).tolist())
-    assert found[0, 1] == q(1, 4)
-    assert found[1, 0] == q(1, 4) * q(2, 3)
-    assert sum(found.values()) == 1
+@pytest.mark.parametrize(("results", "text"), [(results, text) for results in DRAWS for text in DRAWS[results]])
+def test_draw(law, results, text):
+    outcomes = eval(results)
+    expected = {outcome: fmpq(outcomes.count(outcome), len(outcomes)) for outcome in outcomes}
+    assert law(eval(f"lambda: {text}", globals())) == expected
 
 
 def test_shuffle_in_place(law, q):
@@ -104,20 +88,6 @@ def test_generators_in_defaults_closures_and_partials_are_swapped(law, q):
     assert generator.getstate() == state
     assert default.__defaults__[0] is generator
     assert closure.__closure__[0].cell_contents is generator
-
-
-def test_generator_of_an_object_is_swapped(law):
-    class Verifier:
-        def __init__(self):
-            self.generator = Random(1)
-
-        def verify(self):
-            return self.generator.random() < 0.5
-
-    verifier = Verifier()
-    before = verifier.generator
-    assert law(verifier.verify) == {True: HALF, False: HALF}
-    assert verifier.generator is before
 
 
 def test_generator_in_a_container_is_refused_by_name(law):
@@ -179,14 +149,6 @@ def test_draws_that_are_made_of_one_uniform_share_it(follow, q, second):
     assert found.reuse
 
 
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-def test_weighted_choice_of_numpy_is_made_of_one_uniform(follow, q, make):
-    def function(s):
-        return bool(make(s).uniform() < 0.5), int(make(s).choice(2, p=[0.75, 0.25]))
-
-    assert follow(function, seed).law == {(True, 0): q(1, 2), (False, 0): q(1, 4), (False, 1): q(1, 4)}
-
-
 def test_shared_draws_agree_with_the_real_generators():
     for seed in range(20):
         u = Random(seed).random()
@@ -239,35 +201,6 @@ def test_two_generators_with_one_seed_are_one(follow, q, make):
     assert independent.law[True, True, True] == q(1, 16)
     assert independent.law[False, True, True] == q(1, 16)
     assert independent.reuse == set()
-
-
-def test_the_generator_behind_the_module_as_an_object(law, q):
-    """As other libraries take it."""
-    assert law(lambda: bool(np.random.mtrand._rand.uniform(0, 1, (2,))[1] < 0.25))[True] == q(1, 4)
-
-
-def test_seeding_the_module_starts_again(law):
-    def python(s):
-        random.seed(s)
-        first = random.random() < 0.5
-        random.seed(s)
-        return first, random.random() < 0.5
-
-    def old_numpy(s):
-        np.random.seed(s)
-        first = np.random.rand() < 0.5
-        np.random.seed(s)
-        return first, np.random.rand() < 0.5
-
-    assert law(python, seed) == law(old_numpy, seed) == {(True, True): HALF, (False, False): HALF}
-
-
-def test_draws_from_one_seed_go_on(law, q):
-    def function(s):
-        one, two = Random(s), Random(s)
-        return one.random() < 0.5, one.random() < 0.5, two.random() < 0.5
-
-    assert set(law(function, seed)) == {(a, b, a) for a in (True, False) for b in (True, False)}
 
 
 def test_choices_of_one_seed_are_one(follow):
@@ -346,19 +279,41 @@ def test_children_of_an_older_generator_are_others_in_every_call(law, q):
 
 
 @pytest.mark.parametrize(
-    ("name", "function"),
+    ("function", "expected"),
     [
-        ("random.gauss", lambda: random.gauss(0, 1) < 0),
-        ("random.betavariate", lambda: random.betavariate(1, 1) < 0.5),
-        ("random.getstate", lambda: random.getstate()),
-        ("numpy.random normal", lambda: np.random.normal() < 0),
-        ("numpy.random standard_normal", lambda: np.random.default_rng().standard_normal() < 0),
-        ("65,536 outcomes", lambda: random.randrange(2**16)),
-        ("arithmetic of random.randrange", lambda: random.randrange(2**32) % 2),
-        ("seeded with a random number", lambda: np.random.default_rng(random.random())),
-        ("operating system", lambda: random.SystemRandom().random() < 0.5),
+        (lambda: np.random.choice(3, size=3, replace=False).tolist(), None),
+        (lambda: np.random.default_rng().choice(3, 3, False).tolist(), None),
+        (
+            lambda: np.random.default_rng().choice([0, 1, 2], size=3, replace=False, p=[0.5, 0.25, 0.25]).tolist(),
+            (2, 1, 1),
+        ),
+        (lambda: np.random.default_rng().choice(3, 3, False, [0.5, 0.25, 0.25], shuffle=False).tolist(), (2, 1, 1)),
     ],
 )
-def test_what_cannot_be_enumerated_is_refused_by_name(law, name, function):
-    with pytest.raises(InvalidVerifier, match=rf"{name}.*test_generators\.py"):
-        law(function)
+def test_drafts_without_replacement_never_repeat(law, function, expected):
+    weights = expected or (1, 1, 1)
+    found = law(function)
+    assert found == {
+        order: fmpq(weights[order[0]], sum(weights)) * fmpq(weights[order[1]], sum(weights) - weights[order[0]])
+        for order in itertools.permutations(range(3))
+    }
+
+
+def test_one_draft_needs_no_shuffling_and_several_do(law):
+    generator = np.random.default_rng
+    assert law(lambda: generator().choice(2, 1, replace=False, shuffle=False).tolist()) == {(0,): HALF, (1,): HALF}
+    assert law(lambda: generator().choice(2, 2, replace=True, shuffle=False).tolist()) == {
+        (i, j): HALF * HALF for i in (0, 1) for j in (0, 1)
+    }
+    with pytest.raises(InvalidVerifier, match="without shuffling gives an order that only numpy's algorithm decides"):
+        law(lambda: generator().choice(2, 2, replace=False, shuffle=False).tolist())
+
+
+def test_numbers_of_one_line_are_counted_from_0(follow):
+    def function():
+        drawn = [random.random() for _ in range(3)]
+        first = [u < 0.5 for u in drawn]
+        return first, [u < 0.25 for u in drawn[1:]]
+
+    named = {each.split(" drawn at ")[0].rsplit(" number ")[-1] for each in follow(function).reuse}
+    assert named == {"1", "2"}

@@ -1,7 +1,6 @@
 """Ways by which a random number could leave unseen: each is followed, or refused by name; none reads the memory."""
 
 import copy
-import pickle
 import sys
 import threading
 import warnings
@@ -20,90 +19,12 @@ def below(tensor):
     return [bool(value < 0.5) for value in tensor]
 
 
-def from_numpy():
-    memory = np.zeros(1)
-    torch.from_numpy(memory).uniform_()
-    return below(memory)
-
-
-def frombuffer():
-    memory = bytearray(8)
-    torch.frombuffer(memory, dtype=torch.float64).uniform_()
-    return below(np.frombuffer(memory))
-
-
-def seen_by_numpy():
-    tensor = torch.zeros(1)
-    seen = tensor.numpy()
-    tensor.uniform_()
-    return below(seen)
-
-
-def pickled():
-    return below(pickle.loads(pickle.dumps(torch.rand(1))))
-
-
-def applied():
-    return torch.rand(1).double().apply_(lambda x: float(x < 0.5)).tolist()
-
-
-def mapped():
-    return torch.zeros(1).map_(torch.rand(1), lambda _, y: float(y < 0.5)).tolist()
-
-
-def bytes_of_numpy():
-    return below(np.frombuffer(np.random.rand(1).tobytes()))
-
-
 def threaded():
     found, noise = [], torch.rand(1)
     thread = threading.Thread(target=lambda: found.extend(below(noise)))
     thread.start()
     thread.join()
     return found
-
-
-def rounded_to_bfloat16():
-    return bool((torch.rand(1).to(torch.bfloat16) >= 1).item())
-
-
-def float16():
-    return bool(np.random.rand(1).astype(np.float16)[0] < 0.5)
-
-
-def copied_generator():
-    return bool(copy.copy(np.random.default_rng()).random() < 0.5)
-
-
-def raw_bits():
-    return int(np.random.default_rng().bit_generator.random_raw() % 2)
-
-
-def unshuffled():
-    return np.random.default_rng().choice(3, size=2, replace=False, shuffle=False).tolist()
-
-
-REFUSED = {
-    from_numpy: "shared with numpy",
-    frombuffer: "shared with numpy",
-    seen_by_numpy: "shared with numpy",
-    pickled: "pickled",
-    applied: "apply_",
-    mapped: "map_",
-    bytes_of_numpy: "the bytes",
-    threaded: "thread",
-    rounded_to_bfloat16: "rounding to torch.bfloat16",
-    float16: "float16",
-    copied_generator: "copy of a numpy generator",
-    raw_bits: "random_raw of a bit generator",
-    unshuffled: "without shuffling",
-}
-
-
-@pytest.mark.parametrize(("function", "words"), REFUSED.items(), ids=[each.__name__ for each in REFUSED])
-def test_a_way_out_is_refused_by_name(law, function, words):
-    with pytest.raises(InvalidVerifier, match=words):
-        law(function)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +34,8 @@ def test_a_way_out_is_refused_by_name(law, function, words):
         lambda tensor: tensor.new_tensor([tensor[0]]),
         lambda tensor: tensor.new_tensor([tensor.item()]),
         lambda tensor: torch.full((1,), fill_value=tensor.item()),
+        lambda tensor: tensor.numpy(),
+        np.asarray,
     ],
 )
 def test_a_copy_is_followed(law, q, copied):
@@ -146,12 +69,6 @@ def test_generators_on_one_bit_generator_go_on_where_the_other_stopped(law, q):
     assert len(law(function)) == 4
 
 
-def test_multinomial_of_several_rows(law, q):
-    rows = [[0.25, 0.75], [0.5, 0.5]]
-    found = law(lambda: np.random.default_rng().multinomial(1, rows).argmax(1).tolist())
-    assert found == {(0, 0): q(1, 8), (0, 1): q(1, 8), (1, 0): q(3, 8), (1, 1): q(3, 8)}
-
-
 def test_shuffle_along_another_axis(law, q):
     def function():
         table = np.arange(6).reshape(2, 3)
@@ -159,22 +76,6 @@ def test_shuffle_along_another_axis(law, q):
         return table[0].tolist()
 
     assert set(law(function).values()) == {q(1, 6)}
-
-
-def test_a_negative_product_against_zero(law):
-    def function():
-        product = -np.random.rand() * np.random.rand()
-        return bool(product < 0), bool(product > 0), bool(product >= -0.0)
-
-    assert law(function) == {(True, False, False): 1}
-
-
-def test_a_race_of_runners_of_different_kinds_is_no_race_of_one_kind(law):
-    def function():
-        e, f = np.random.exponential(size=2)
-        return int(np.argmax(np.array([-e, 1 / f])))  # one is negative, the other positive
-
-    assert law(function) == {1: 1}
 
 
 def test_a_part_of_the_coins_is_not_written_to(follow):

@@ -53,20 +53,6 @@ def test_constant_that_guards_against_zero_is_left_out_and_noted(follow):
     assert found.runs == 3
 
 
-def test_zero_weights_never_win(law, q):
-    with np.errstate(divide="ignore"):
-        assert law(lambda: int(np.argmax(np.array([0, 0.5, 0.5]) / np.random.exponential(size=3)))) == {
-            1: q(1, 2),
-            2: q(1, 2),
-        }
-        assert law(lambda: int(np.argmin(np.random.exponential(size=3) / np.array([0, 0.5, 0.5])))) == {
-            1: q(1, 2),
-            2: q(1, 2),
-        }
-        found = law(lambda: int(np.argmax(np.log([0.0, 0.5, 0.5]) + np.random.gumbel(size=3))))
-        assert found == {1: q(1, 2), 2: q(1, 2)}
-
-
 def test_weights_that_never_win_cost_nothing(follow, q):
     w = np.array([0.0, 0.5, 0.25, 0.0, 0.25])
     with np.errstate(divide="ignore"):
@@ -111,13 +97,6 @@ def test_a_number_does_not_race_against_itself(law, q):
     assert law(function) == {(0, 1, 1): q(1, 2), (0, 1, 2): q(1, 2)}
 
 
-def test_rows_of_races_are_cheap(follow, q):
-    p = np.full((2, 8), 0.125)
-    found = follow(lambda: np.argmax(p / np.random.exponential(size=(2, 8)), axis=1).tolist())
-    assert found.runs == 64
-    assert set(found.law.values()) == {q(1, 64)}
-
-
 def test_order_of_a_race_is_a_draw_without_replacement(law, q):
     def function():
         return np.argsort(np.random.exponential(size=3) / np.array(P)).tolist()
@@ -126,17 +105,6 @@ def test_order_of_a_race_is_a_draw_without_replacement(law, q):
     assert found[0, 1, 2] == q(1, 2) * q(1, 4)
     assert found[1, 2, 0] == q(1, 8) * q(3, 7)
     assert sum(found.values()) == 1
-
-
-def test_two_races_that_share_noise_with_two_tokens(law, q):
-    p, other = np.array([0.5, 0.5]), np.array([0.25, 0.75])
-
-    def function():
-        e = np.random.exponential(size=2)
-        return int(np.argmin(e / p)), int(np.argmin(e / other))
-
-    # token 0 wins with p if e_0 < e_1, with the other if 3 e_0 < e_1
-    assert law(function) == {(0, 0): q(1, 4), (0, 1): q(1, 4), (1, 1): q(1, 2)}
 
 
 def test_two_races_that_share_noise_with_three_tokens_against_an_integral(law):
@@ -183,32 +151,6 @@ def test_shared_noise_is_reported_once_it_decides_on_two_lines(follow):
     assert all("drawn at test_races.py" in each and "and again" in each for each in reuse)
 
 
-@pytest.mark.heavy
-def test_six_tokens_with_shared_noise(law, q):
-    weights = np.arange(1.0, 7.0)
-
-    def function():
-        e = np.random.exponential(size=6)
-        return int(np.argmin(e / weights)), int(np.argmin(e / weights[::-1]))
-
-    found = law(function)
-    assert sum(found.values()) == 1
-    first = [sum(mass for (a, _), mass in found.items() if a == i) for i in range(6)]
-    assert first == [(i + 1) / q(21) for i in range(6)]
-
-
-def test_threshold_on_exponential_noise(law):
-    def function():
-        e, f = random.expovariate(1.0), random.expovariate(2.0)
-        return e < f, e < 1
-
-    found = law(function, arithmetic=FLOAT64)
-    # e is the smaller with probability 1/3, and the smaller has rate 3
-    assert found[True, True] == pytest.approx((1 - math.exp(-3)) / 3, rel=1e-14)  # exponentials of floats
-    assert found[True, False] == pytest.approx(math.exp(-3) / 3, rel=1e-14)
-    assert sum(found.values()) == pytest.approx(1, rel=1e-14)
-
-
 @pytest.mark.parametrize(
     ("function", "first"),
     [
@@ -236,11 +178,6 @@ def test_what_looks_like_a_race_is_decided_by_its_numbers(law, function, first):
     found = law(lambda: int(function(np.random.exponential(size=2))))
     assert float(found[0]) == pytest.approx(first, rel=1e-14)  # exponentials and logarithms of floats
     assert sum(found.values()) == 1
-
-
-def test_a_number_that_is_none_is_the_best_as_in_numpy(law):
-    for best in (np.argmax, np.argmin):
-        assert law(lambda best=best: int(best(np.random.random(3) * np.array([1, math.nan, 1])))) == {1: 1}
 
 
 @pytest.mark.parametrize(
