@@ -66,16 +66,6 @@ def test_same_line_with_two_fetches_is_reuse(follow, library):
     assert found.law[(True, True, True, True)] == QUARTER
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_each_coin_once_is_no_reuse(follow, library):
-    def function(u):
-        return [bool(row[1] < 0.5) for row in u]
-
-    found = follow(function, coins(library, (2, 2)))
-    assert set(found.law.values()) == {QUARTER}
-    assert found.reuse == set()
-
-
 def test_exponential_noise_as_argument(law):
     torch = pytest.importorskip("torch")
     p = torch.tensor([[0.5, 0.5], [0.25, 0.75]])
@@ -123,12 +113,6 @@ def test_uniforms_as_arguments_have_corners_and_exponentials_have_none(follow):
     assert (noise.law, noise.events) == ({False: 1}, set())
 
 
-def test_no_corner_coins_without_being_asked_for(follow):
-    found = follow(lambda: (random.random() <= 0, random.random() < 0.5))
-    assert found.law == {(False, True): HALF, (False, False): HALF}
-    assert found.events == set()
-
-
 def test_a_threshold_between_two_floats_of_the_generator_is_no_corner(follow):
     def function(threshold):
         return lambda: random.random() <= threshold
@@ -136,13 +120,6 @@ def test_a_threshold_between_two_floats_of_the_generator_is_no_corner(follow):
     on_grid, beside = follow(function(0.25), boundary=True), follow(function(0.25 + 2.0**-54), boundary=True)
     assert {value for _, value in on_grid.events} == {fmpq(0), fmpq(1, 4), 1 - fmpq(1, 2**53)}
     assert {value for _, value in beside.events} == {fmpq(0), 1 - fmpq(1, 2**53)}
-
-
-def test_exponentials_are_zero_where_their_library_says_so(follow):
-    torch = pytest.importorskip("torch")
-    assert {value for _, value in follow(lambda: random.expovariate(1) < 1, boundary=True).events} >= {fmpq(0)}
-    found = follow(lambda: bool(torch.empty(1).exponential_() < 1), boundary=True)
-    assert found.events == set()
 
 
 def test_largest_float_below_one_depends_on_the_type(follow):
@@ -154,12 +131,6 @@ def test_largest_float_below_one_depends_on_the_type(follow):
     assert follow(function(torch.float32), boundary=True).law.keys() == {True, False}
     single = follow(lambda: bool(torch.rand(1) < 0.75), boundary=True)
     assert 1 - fmpq(1, 2**24) in {value for _, value in single.events}
-
-
-def test_corner_coin_through_a_product_and_a_cell(follow):
-    found = follow(lambda: (random.random() * 0.5 <= 0, int(np.random.rand() * 2)), boundary=True)
-    assert (True, 0) in found.law
-    assert (False, 1) in found.law
 
 
 def test_corner_coin_of_an_infinite_logarithm(follow):

@@ -11,13 +11,6 @@ from flint import arb, ctx, fmpq, fmpz
 from draftproof.simulator.symbolic.numbers.exact import weighted_exponentials
 
 
-def test_a_power_of_one_minus_u_is_large_where_u_is_small(answers, q):
-    found = answers(["(1 - u) ** 2 < 1 / 16", "u < 0.25"], "u")
-    assert {key: float(mass) for key, mass in found.items()} == pytest.approx(
-        {(True, False): 0.25, (False, True): 0.25, (False, False): 0.5}, abs=1e-15
-    )  # the root of 1/16 is rounded
-
-
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
@@ -31,13 +24,6 @@ def test_a_power_of_one_minus_u_is_large_where_u_is_small(answers, q):
 def test_a_uniform_seen_as_an_exponential_is_compared_with_a_loose_one(answers, test, expected):
     found = answers(["u * w < 0.25", test], "uuu")
     assert float(found[True, True]) == pytest.approx(expected, rel=1e-13)  # logarithms
-
-
-@pytest.mark.parametrize("thresholds", [[0.625, 0.75], [0.5625, 0.625, 0.875]], ids=str)
-def test_cells_of_a_falling_number_with_a_small_slope(law, q, thresholds):
-    edges = [0.5, *thresholds, 1.0]
-    expected = {i: q(int(16 * (high - low)), 8) for i, (low, high) in enumerate(pairwise(edges))}
-    assert law(lambda: int(np.searchsorted(thresholds, 1 - np.random.random() / 2))) == expected
 
 
 def test_a_negative_product_at_its_threshold_is_not_below_it(law):
@@ -125,14 +111,6 @@ def test_products_of_uniforms_are_below_1_whatever_is_known(answers, q, product)
         (True, True, False): q(1, 2),
         (False, True, False): q(1, 2),
     }
-
-
-def test_an_extreme_that_is_certain_is_its_number(law):
-    def function():
-        u = np.random.random()
-        return float(np.minimum(u + 2, 1.0)), float(np.maximum(u - 2, 1.0))
-
-    assert law(function) == {(1.0, 1.0): 1}
 
 
 def test_at_most_two_coins_of_a_run_are_at_a_corner(law):

@@ -307,13 +307,3 @@ def test_one_draft_needs_no_shuffling_and_several_do(law):
     }
     with pytest.raises(InvalidVerifier, match="without shuffling gives an order that only numpy's algorithm decides"):
         law(lambda: generator().choice(2, 2, replace=False, shuffle=False).tolist())
-
-
-def test_numbers_of_one_line_are_counted_from_0(follow):
-    def function():
-        drawn = [random.random() for _ in range(3)]
-        first = [u < 0.5 for u in drawn]
-        return first, [u < 0.25 for u in drawn[1:]]
-
-    named = {each.split(" drawn at ")[0].rsplit(" number ")[-1] for each in follow(function).reuse}
-    assert named == {"1", "2"}

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, argbest
-from draftproof.simulator.symbolic.triton.lanes import Lanes, blocked, chosen, densified, elementwise
+from draftproof.simulator.symbolic.arrays.arrays import argbest
+from draftproof.simulator.symbolic.triton.lanes import Lanes, chosen, densified, elementwise
 
 WIDTH = 5
 
@@ -75,25 +75,3 @@ def test_masked_lanes_are_never_made(law):
 
     assert set(law(run)) == {0, 1}
     assert set(made) == {0, 1}
-
-
-def test_a_block_of_few_random_lanes_keeps_the_others_as_numbers(law):
-    def run():
-        array = np.array([0.25, random.random(), 0.75])
-        block = elementwise(np.multiply, array, np.full(3, 0.5, dtype=np.float32))
-        assert isinstance(array, SymbolicArray)
-        assert block.at.tolist() == [1]
-        assert block.real[[0, 2]].tolist() == [0.125, 0.375]
-        assert isinstance(blocked(block.dense()), Lanes)
-        return int(np.nanargmax(block))
-
-    assert {key: float(mass) for key, mass in law(run).items()} == {2: 0.75, 1: 0.25}
-
-
-def test_answers_of_a_block_are_not_decided_before_they_are_needed(law):
-    def run():
-        below = elementwise(np.less, noise([]), np.full(WIDTH, 0.5))
-        assert isinstance(below, Lanes)
-        return int(np.sum(elementwise(np.bitwise_and, below, np.arange(WIDTH) < 1)))
-
-    assert {key: float(mass) for key, mass in law(run).items()} == {0: 0.5, 1: 0.5}

@@ -2,7 +2,7 @@
 
 import random
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,9 +11,8 @@ from draftproof.simulator.audit import make_audit
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import interface_named
-from draftproof.simulator.symbolic import NotFollowed, intercepted, load
+from draftproof.simulator.symbolic import NotFollowed, load
 from draftproof.simulator.symbolic.numbers.forms import Extreme
-from draftproof.simulator.symbolic.triton.kernels import device_replacements
 
 LANES = """
 import random
@@ -126,52 +125,3 @@ def test_an_error_inside_tritons_interpreter_is_refused_and_one_of_the_kernel_is
     assert _caught(triton.dot) is NotFollowed
     assert _caught(wrapped) is NotFollowed
     assert _caught(lambda: 1 // 0) is FunctionFailed
-
-
-class _Tensor:
-    """A tensor of Triton's interpreter, as far as functions of `libdevice` use it."""
-
-    def __init__(self, handle, kind):
-        self.handle, self.type = handle, kind
-
-
-class _Handle:
-    def __init__(self, data, dtype):
-        self.data, self.dtype = data, dtype
-
-
-def _library():
-    """A `libdevice` whose functions give None, as those of Triton do in its interpreter."""
-    library = ModuleType("triton.language.extra.libdevice")
-    exec("def log1p(arg0):\n    ...\n\ndef erfinv(arg0):\n    ...\n", library.__dict__)
-    for name, function in vars(library).copy().items():
-        if not name.startswith("__"):
-            function.__module__ = library.__name__
-    rules = SimpleNamespace(**{name: rule for _, name, rule in device_replacements(library)})
-    return library, rules
-
-
-def _lanes(values):
-    return _Tensor(_Handle(np.array(values), "fp64"), "block")
-
-
-def test_libdevice_has_rules_in_place_of_none(law):
-    library, rules = _library()
-    assert library.log1p(_lanes([0.5])) is None
-    assert rules.log1p(_lanes([0.5])).handle.data.tolist() == [np.log1p(0.5)]  # outside of a call, too
-
-    def run():
-        noise = np.array([random.random(), random.random()])
-        logarithms = rules.log1p(_lanes(-noise))
-        assert (logarithms.type, logarithms.handle.dtype) == ("block", "fp64")
-        return bool(logarithms.handle.data[0] < np.log(0.25))
-
-    masses = {key: float(mass) for key, mass in law(run).items()}
-    # A logarithm is followed to 256 bits, and rounded to a float.
-    assert masses == pytest.approx({True: 0.25, False: 0.75}, abs=1e-15)
-
-
-def test_what_libdevice_has_no_rule_for_is_refused_by_name():
-    _, rules = _library()
-    with pytest.raises(NotFollowed, match=r"libdevice\.erfinv"), intercepted(None):
-        rules.erfinv(_lanes([0.5]))

@@ -90,22 +90,6 @@ def test_float_by_its_name_keeps_a_number_random(law, file):
     assert law(load(file, "shadowed")) == {"mine": 1}
 
 
-def test_float_is_float_outside_of_a_call(tmp_path):
-    path = tmp_path / "theirs.py"
-    path.write_text("def f(text):\n    return float(text)\n")
-    assert load(path, "f")("0.5") == 0.5
-    with pytest.raises(ValueError, match="could not convert"):
-        load(path, "f")("half")
-
-
-def test_float_may_mean_something_else_in_a_file(tmp_path):
-    path = tmp_path / "theirs.py"
-    path.write_text(
-        "def float(a, b=2):\n    return a * b\n\ndef f():\n    return float(3), float(3, 4), float(3, b=5)\n"
-    )
-    assert load(path, "f")() == (6, 12, 15)
-
-
 def test_loaded_functions_behave_as_usual_outside_of_a_call(file):
     function = load(file, "of_module")
     generator = random.Random(3)

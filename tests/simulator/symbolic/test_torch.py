@@ -1,11 +1,8 @@
 """torch under symbolic randomness: exact laws of random operations, and of what is done with their numbers."""
 
-# ruff: noqa: PLW0108 - a draw must wait until it is called
-
-import random
 import warnings
 
-import numpy as np
+import numpy as np  # noqa: F401 - for the expressions
 import pytest
 from flint import fmpq
 
@@ -16,64 +13,57 @@ HALF, QUARTER = fmpq(1, 2), fmpq(1, 4)
 DRAW = {0: HALF, 1: fmpq(1, 8), 2: fmpq(3, 8)}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda: torch.multinomial(P, 1).item(),
-        lambda: torch.multinomial(P.expand(1, 3), num_samples=1).squeeze(),
-        lambda: torch.argmax(P / torch.empty_like(P).exponential_()),
-        lambda: P.div(torch.empty_like(P).exponential_(1)).argmax(dim=-1),
-        lambda: (torch.empty_like(P).exponential_() / P).min(dim=0).indices,
-        lambda: (torch.zeros_like(P).exponential_() / P).topk(1, largest=False)[1].item(),
-        lambda: (-torch.log(torch.rand(3)) / P).argmin(-1, keepdim=True).item(),
-        lambda: (P / -torch.rand_like(P).log()).max(0)[1],
-        lambda: torch.rand(1, 3).log_().div_(P).argmax(-1).item(),
-        lambda: torch.searchsorted(P.cumsum(-1), torch.rand(1), right=True).item(),
-        lambda: torch.bucketize(torch.rand(()), P.cumsum(0)).item(),
-        lambda: (torch.rand(()) > P.cumsum(0)).sum(),
-        lambda: (P.cumsum(-1) < torch.rand(1, dtype=torch.float64)).long().sum(-1).item(),
-        lambda: (torch.rand(1) < P.cumsum(-1)).int().argmax().item(),
-        lambda: torch.distributions.Categorical(probs=P).sample(),
-        lambda: int(np.searchsorted(P.cumsum(0).numpy(), torch.rand(1).item())),
-        lambda: [random.random() < c for c in P.cumsum(0)[:1]] and torch.multinomial(P, 1).item(),
-    ],
-)
-def test_ways_to_draw_from_a_distribution(law, function):
-    assert law(function) == DRAW
+#: Ways to draw from `P`.
+WAYS = (
+    "torch.multinomial(P, 1).item()", "torch.multinomial(P.expand(1, 3), num_samples=1).squeeze()",
+    "torch.argmax(P / torch.empty_like(P).exponential_())", "P.div(torch.empty_like(P).exponential_(1)).argmax(dim=-1)",
+    "(torch.empty_like(P).exponential_() / P).min(dim=0).indices",
+    "(torch.zeros_like(P).exponential_() / P).topk(1, largest=False)[1].item()",
+    "(-torch.log(torch.rand(3)) / P).argmin(-1, keepdim=True).item()", "(P / -torch.rand_like(P).log()).max(0)[1]",
+    "torch.rand(1, 3).log_().div_(P).argmax(-1).item()",
+    "torch.searchsorted(P.cumsum(-1), torch.rand(1), right=True).item()",
+    "torch.bucketize(torch.rand(()), P.cumsum(0)).item()", "(torch.rand(()) > P.cumsum(0)).sum()",
+    "(P.cumsum(-1) < torch.rand(1, dtype=torch.float64)).long().sum(-1).item()",
+    "(torch.rand(1) < P.cumsum(-1)).int().argmax().item()", "torch.distributions.Categorical(probs=P).sample()",
+    "int(np.searchsorted(P.cumsum(0).numpy(), torch.rand(1).item()))",
+    "(P.log() - torch.log(-torch.log(torch.rand(3)))).argmax().item()",
+    "(P.double().log() - torch.empty(3).exponential_().log()).argmax(-1).item()",
+    "(torch.distributions.Gumbel(torch.zeros(3), torch.ones(3)).sample() + P.log()).argmax()",
+    "torch.argmax(P.log() - torch.log(-torch.log(torch.rand(3) + 1e-20) + 1e-20)).item()",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda: (P.log() - torch.log(-torch.log(torch.rand(3)))).argmax().item(),
-        lambda: (P.double().log() - torch.empty(3).exponential_().log()).argmax(-1).item(),
-        lambda: (
-            torch.distributions.Gumbel(torch.zeros(3).double(), torch.ones(3).double()).sample() + P.log()
-        ).argmax(),
-        lambda: torch.argmax(P.log() - torch.log(-torch.log(torch.rand(3) + 1e-20) + 1e-20)).item(),
-    ],
-)
-def test_gumbel_maximum(law, function):
-    found = law(function)
-    assert [float(found[i]) for i in range(3)] == pytest.approx(P.tolist(), rel=1e-6)  # log P in float32
+@pytest.mark.parametrize("text", WAYS)
+def test_ways_to_draw_from_a_distribution(law, text):
+    found = law(eval(f"lambda: {text}", globals()))
+    if "P.log" in text or "P.double" in text:
+        assert [float(found[i]) for i in range(3)] == pytest.approx(P.tolist(), rel=1e-6)  # log P in float32
+    else:
+        assert found == DRAW
 
 
-def test_random_operations(law, q):
-    assert law(lambda: torch.bernoulli(torch.tensor([0.25, 0.5])).tolist()) == {
-        (0.0, 0.0): q(3, 8),
-        (0.0, 1.0): q(3, 8),
-        (1.0, 0.0): q(1, 8),
-        (1.0, 1.0): q(1, 8),
-    }
-    assert law(lambda: torch.bernoulli(torch.empty(1), 0.25).item()) == {0.0: q(3, 4), 1.0: q(1, 4)}
-    assert law(lambda: torch.empty(1).bernoulli_(0.25).item()) == {0.0: q(3, 4), 1.0: q(1, 4)}
-    assert law(lambda: torch.randint(2, (1,)).item()) == {0: HALF, 1: HALF}
-    assert law(lambda: torch.randint(1, 3, ()).item()) == {1: HALF, 2: HALF}
-    assert law(lambda: torch.empty(1, dtype=torch.int64).random_(2).item()) == {0: HALF, 1: HALF}
-    assert law(lambda: torch.randperm(2).tolist()) == {(0, 1): HALF, (1, 0): HALF}
-    assert law(lambda: (torch.empty(1).uniform_(-1, 1) < 0).item()) == {True: HALF, False: HALF}
-    assert law(lambda: (torch.rand(1, out=torch.empty(1)) < 0.5).item()) == {True: HALF, False: HALF}
-    assert law(lambda: (torch.rand(1, generator=GENERATOR) < 0.5).item()) == {True: HALF, False: HALF}
+#: Equally likely results -> draws that have them.
+DRAWS = {
+    "[(0.0, 0.0)] * 3 + [(0.0, 1.0)] * 3 + [(1.0, 0.0), (1.0, 1.0)]": (
+        "torch.bernoulli(torch.tensor([0.25, 0.5])).tolist()",
+    ),
+    "[0.0, 0.0, 0.0, 1.0]": ("torch.bernoulli(torch.empty(1), 0.25).item()", "torch.empty(1).bernoulli_(0.25).item()"),
+    "[0, 1]": ("torch.randint(2, (1,)).item()", "torch.empty(1, dtype=torch.int64).random_(2).item()"),
+    "[1, 2]": ("torch.randint(1, 3, ()).item()", "torch.empty(1, dtype=torch.int64).random_(1, 3).item()"),
+    "[(0, 1), (1, 0)]": ("torch.randperm(2).tolist()",),
+    "[((0,), (1,)), ((1,), (1,))]": ("torch.multinomial(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 1).tolist()",),
+    "[True, False]": (
+        "(torch.empty(1).uniform_(-1, 1) < 0).item()", "(torch.rand(1, out=torch.empty(1)) < 0.5).item()",
+        "(torch.rand(1, generator=GENERATOR) < 0.5).item()",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("results", "text"), [(results, text) for results in DRAWS for text in DRAWS[results]])
+def test_draw(law, results, text):
+    outcomes = eval(results)
+    expected = {outcome: fmpq(outcomes.count(outcome), len(outcomes)) for outcome in outcomes}
+    assert law(eval(f"lambda: {text}", globals())) == expected
 
 
 def test_multinomial_with_several_samples(law, q):
@@ -84,8 +74,6 @@ def test_multinomial_with_several_samples(law, q):
     assert sum(apart.values()) == 1
     again = law(lambda: torch.multinomial(weights, 2, replacement=True).tolist())
     assert again[0, 0] == q(1, 4)
-    rows = law(lambda: torch.multinomial(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 1).tolist())
-    assert rows == {((0,), (1,)): HALF, ((1,), (1,)): HALF}
 
 
 def test_views_and_operations_in_place_share_their_numbers(law, q):
@@ -174,16 +162,6 @@ def test_two_generators_with_one_seed_are_one(follow, q):
     assert found.law == {(True, True): q(1, 4), (True, False): q(1, 4), (False, False): q(1, 2)}
     assert any("seed 1" in each for each in found.reuse)
     assert follow(function, seed, apart="seeds").law[False, True] == q(1, 8)
-
-
-def test_seeding_the_global_generator_starts_again(law):
-    def function(s):
-        torch.manual_seed(s)
-        a = torch.rand(1) < 0.5
-        torch.manual_seed(s)
-        return a.item(), (torch.rand(1) < 0.5).item()
-
-    assert law(function, seed) == {(True, True): HALF, (False, False): HALF}
 
 
 def constants():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
-from draftproof.simulator.symbolic import load
+from draftproof.simulator.symbolic import NotFollowed, load
 
 FILE = Path(__file__).parents[2] / "data" / "audited" / "triton_kernel.py"
 CASES = default_cases(interface_named("chain"))
@@ -144,15 +144,11 @@ def test_the_size_of_a_number_is_followed(law, written):
 
 @pytest.mark.parametrize(("name", "operation"), [("bits", "bitcast"), ("atomic", "atomic_rmw")])
 def test_what_the_interpreter_cannot_do_is_refused_and_not_raised_by_the_kernel(law, written, name, operation):
-    from draftproof.simulator.symbolic import NotFollowed
-
     with pytest.raises(NotFollowed, match=rf"{operation} in a Triton kernel.*kernels.py:\d+"):
         law(written(name))
 
 
 def test_normal_noise_of_triton_is_refused_by_name(law, written):
-    from draftproof.simulator.symbolic import NotFollowed
-
     with pytest.raises(NotFollowed, match="randn"):
         law(written("refused"))
 
@@ -263,3 +259,10 @@ def test_libdevice_computes_with_real_numbers_too(tmp_path):
     run = load(file, "run")
     with RealCoins([1]).of_modules():
         assert run() == [0]
+
+
+def test_what_libdevice_has_no_rule_for_is_refused_by_name(law, tmp_path):
+    file = tmp_path / "device.py"
+    file.write_text(LIBDEVICE.replace("log1p", "erfinv"))
+    with pytest.raises(NotFollowed, match=r"libdevice\.erfinv"):
+        law(load(file, "run"))

@@ -1,11 +1,7 @@
 """Memory that nothing was written to holds made-up numbers, and what is written to it is followed."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-
-from draftproof.simulator.symbolic.decide.memory import FILLS, Memory
 
 torch = pytest.importorskip("torch")
 ROW = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)
@@ -71,10 +67,3 @@ def test_unfilled_memory_keeps_its_type_and_its_numbers_differ(law):
 
     kinds = ("b", "c", "U", "i", "f"), ("torch.int8", "torch.bool", "torch.bfloat16", "torch.float64")
     assert law(function) == {(*kinds, False): 1}
-
-
-def test_each_fill_makes_up_other_numbers():
-    for dtype in map(np.dtype, ("f8", "f2", "i8", "i1", "u1", "c16")):
-        found = [Memory(fill).found((40,), dtype).tolist() for fill in FILLS]
-        assert all(one != other for one, other in combinations(found, 2)), dtype
-        assert Memory().found((40,), dtype).tolist() == found[0]
