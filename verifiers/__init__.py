@@ -15,7 +15,7 @@ from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Verifier
-from draftproof.verifiers import _closed_forms as _closed_forms
+from draftproof.verifiers import _paths as _paths
 from draftproof.verifiers.block import Block
 from draftproof.verifiers.block_tree import BlockTree
 from draftproof.verifiers.controls.block_by_weights import BlockByWeights

@@ -9,25 +9,104 @@
 
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
-For more than 32 tokens the tournament is one of classes of like `p/q`, without programs, see
-`verifiers._tournament`.
+
+For more than 32 tokens the tournament is one of classes of tokens of like `p/q`, and weights are found by exchanges.
+Two tokens meet with the weights of their classes, one half within a class. Then the winner of class `j` has the law
+`q rho_j` at every round, and the class masses play the tournament as if classes were tokens.
+4. At first the class of the larger `p/q` always beats the other one.
+5. From the best class to the worst: where a class has less than its target mass, better classes that have more than
+   theirs, the best first, lose some of their wins against it.
+6. Weights are rounded to multiples of `1/DENOMINATOR`, and the law follows from what was rounded.
+
+Shapes: `V` tokens, `J` classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import scipy
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from draftproof.simulator.residual import acceptance, positive_part, residual
+from draftproof.simulator.residual import acceptance, is_tensor, positive_part, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import layers, one_hot, stacked, stacked_layers
-from draftproof.verifiers._classes import CLASSES
-from draftproof.verifiers._programs import check_numbers
+from draftproof.simulator.vectors import layers, minimum, one_hot, stacked, stacked_layers
+from draftproof.verifiers._classes import CLASSES, OneDraft, by_classes, classes_of, one_class, table
+from draftproof.verifiers._programs import DECIMALS, check_numbers, memoised, posed
 from draftproof.verifiers._top_down import walk
-from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, class_joint_law, class_rounds, tournament
+
+#: Weights are multiples of one over this number.
+DENOMINATOR = 1024
+#: For each round the whole numbers `DENOMINATOR w_ij`, shape `(V, V)`, and the winner's new law, shape `(V,)`.
+Rounds: TypeAlias = Sequence[tuple[Any, Vector]]
+
+
+@memoised
+def tournament(p: Vector, q: Vector, k: int) -> Rounds:
+    """The rounds of a tournament between `k` drafts, one for each draft after the first.
+
+    Raises `TooLarge` above some 500 drafted tokens.
+    The diagonal, a token against itself, is one half, since `play` counts it twice.
+    """
+    rounds = []
+    winner = q
+    if k > 1:
+        drafted = int((q > 0).sum())
+        check_numbers("the program of a tournament", len(q) * (drafted * (drafted - 1) / 2 + len(q)), q)
+    for _ in range(k - 1):
+        units = _weights(_rounded(p), _rounded(winner), _rounded(q))
+        winner = play(units, winner, q)
+        rounds.append((units, winner))
+    return rounds
+
+
+def play(units: Any, winner: Vector, challenger: Vector) -> Vector:
+    """One round: the (possibly incomplete) law of the new winner."""
+    pair_mass = winner[:, None] * challenger[None, :]
+    return (as_type_of(units, winner) * (pair_mass + pair_mass.T)).sum(1) / DENOMINATOR
+
+
+def as_type_of(units: Any, q: Vector) -> Any:
+    """Whole numbers in the type of `q`, to multiply its entries."""
+    if is_tensor(q):
+        return q.new_tensor(units.tolist())
+    return units.astype(q.dtype)
+
+
+def _rounded(row: Vector) -> tuple[float, ...]:
+    return tuple(round(float(value), DECIMALS) for value in row.tolist())
+
+
+@lru_cache(maxsize=65536)
+def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -> Any:
+    """The weights of one round in units of `1/DENOMINATOR`, shape `(V, V)`."""
+    size = len(p)
+    units = np.full((size, size), DENOMINATOR // 2)
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
+    if p == r == q or not pairs:  # halves keep the law; where `r` is not `q` they do not
+        return units
+    # variables: w_ij for the pairs, then t_i <= min(p_i, r'_i); maximise sum t
+    gain = np.zeros((size, len(pairs) + size))
+    base = np.array([r[i] * q[i] for i in range(size)])
+    for column, (i, j) in enumerate(pairs):
+        pair_mass = r[i] * q[j] + r[j] * q[i]
+        gain[i, column] = -pair_mass  # t_i - w_ij pair_mass <= ...
+        gain[j, column] = pair_mass  # t_j - (1 - w_ij) pair_mass <= ...
+        base[j] += pair_mass
+    gain[:, len(pairs) :] = np.eye(size)
+    bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
+    objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
+    solved = scipy.optimize.linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
+    if solved.x is None:
+        return units  # any weights are lossless
+    for column, (i, j) in enumerate(pairs):
+        units[i, j] = round(DENOMINATOR * min(1.0, max(0.0, float(solved.x[column]))))
+        units[j, i] = DENOMINATOR - units[i, j]
+    return units
 
 
 @dataclass(frozen=True)
@@ -141,3 +220,99 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     nothing = law <= 0  # as in `acceptance`
     passed = winner * (p - positive_part(p - law) + nothing * (p > 0)) / (law + nothing)
     return passed + (1 - passed.sum()) * residual(p, law)
+
+
+#: Classes of a node, and how many there are in an octave (a factor of two) of `p/q`.
+FINE, AN_OCTAVE = 64, 4
+
+
+@dataclass(frozen=True)
+class ClassRounds(OneDraft):
+    """The draft taken is the last winner. units: for every round the whole numbers `DENOMINATOR w`, shape `(J, J)`."""
+
+    units: tuple[Any, ...]
+
+    def chances(self, drafted: Sequence[int]) -> list[Any]:
+        """For each of the drafts, in their order, the probability that it wins."""
+        places, chances = classes_of(self.node, drafted), [self.node.q[0] * 0 + 1]
+        for challenger, units in enumerate(self.units, start=1):
+            stays = [
+                chance * int(units[places[i], places[challenger]]) / DENOMINATOR
+                if drafted[i] != drafted[challenger]
+                else chance
+                for i, chance in enumerate(chances)
+            ]
+            chances = [*stays, sum(chance - left for chance, left in zip(chances, stays, strict=True))]
+        return chances
+
+
+def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
+    """The rounds of `k` drafts."""
+    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE) if k > 1 else one_class(p, q)
+    winner, rounds = node.q, []
+    for _ in range(k - 1):
+        masses = (posed(part) for part in (node.p, winner, node.q))
+        rounds.append(class_weights(*masses))
+        winner = play(rounds[-1], winner, node.q)
+    return ClassRounds(node, winner / (node.q + (node.q <= 0)), tuple(rounds))
+
+
+def class_weights(p: Any, r: Any, q: Any) -> Any:
+    """Steps 4 to 6 in floats: whole numbers `DENOMINATOR w`, shape `(J, J)`; classes by rising `p/q`.
+
+    r: the law of the winner.
+    """
+    meet = np.outer(r, q) + np.outer(q, r)
+    weights = np.tril(np.ones_like(meet), -1) + np.eye(len(p)) / 2
+    short = p - (weights * meet).sum(axis=1)
+    for i in range(len(p) - 1, -1, -1):
+        if short[i] > 0:
+            spare = np.minimum(meet[i, i + 1 :], np.maximum(-short[i + 1 :], 0))
+            before = spare[::-1].cumsum()[::-1] - spare
+            given = np.minimum(spare, np.maximum(short[i] - before, 0))
+            short[i] -= given.sum()
+            short[i + 1 :] += given
+            weights[i, i + 1 :] = given / (meet[i, i + 1 :] + (meet[i, i + 1 :] <= 0))
+    upper = np.triu(np.rint(DENOMINATOR * np.clip(weights, 0, 1)).astype(np.int64), 1)
+    return upper + np.tril(DENOMINATOR - upper.T, -1) + np.eye(len(p), dtype=np.int64) * (DENOMINATOR // 2)
+
+
+def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
+    """Joint law of the next token and the number of drafts that equal it, shape `(k + 1, V)`.
+
+    For each token the probability is carried that it has won so far, and that of another token of each class.
+    """
+    check_numbers("the child law of a tournament", float((2 * k + 4) * FINE * len(q)), q)
+    rounds = class_rounds(p, q, k)
+    own = (rounds.node.place[:, None] == table(np.arange(len(rounds.rho)), rounds.node.place)) * 1
+    own = q.new_tensor(own) if is_tensor(q) else own.astype(q.dtype)
+    others = table(rounds.node.q, q) - own * q[:, None]
+    states = [(q * 0, others), (q, others * 0)]
+    for units in rounds.units:
+        beats = as_type_of(units, q)  # [one, other]
+        missed = [_missed(state, others, own, beats) for state in states]
+        equal = [_equalled(state, q, own, beats) for state in states]
+        states = [missed[0], *((a[0] + b[0], a[1] + b[1]) for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
+    law = rounds.law(q)
+    kept = minimum(p, law) / (law + (law <= 0))
+    lost = (1 - kept) * (law > 0)
+    rejected = (q * lost) @ own - own * (q * lost)[:, None]  # of the other tokens of each class
+    share = rejected / (others + (others <= 0)) * (others > 0)
+    rest = residual(p, law)
+    return layers([won * kept + rest * (won * lost + (other * share).sum(-1)) for won, other in states])
+
+
+def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[Any, Any]:
+    """The state after one more draft that is another token."""
+    won, other = state
+    against = beats @ own.T  # [class, token]: to beat the token
+    stays = won * ((own @ beats) * others).sum(-1)
+    moves = won[:, None] * others * against.T + other * (others @ beats.T) + others * (other @ beats.T)
+    return stays / DENOMINATOR, moves / DENOMINATOR
+
+
+def _equalled(state: tuple[Any, Any], q: Vector, own: Any, beats: Any) -> tuple[Any, Any]:
+    """The state after one more draft that is the token itself."""
+    won, other = state
+    wins, moves = q * ((own @ beats) * other).sum(-1), other * q[:, None] * (beats @ own.T).T
+    return q * won + wins / DENOMINATOR, moves / DENOMINATOR

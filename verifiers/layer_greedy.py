@@ -1,7 +1,7 @@
 """Layer transport for greedy trees: the most probable tokens of each node, and one drawn from the rest.
 
 New here; the sweep is that of `layer_transport`, the law of what a layer may draft next is listed by sets, see
-`verifiers._layer_sets`. The scheme is that of [hu2025towards].
+`verifiers.layer_without_replacement`. The scheme is that of [hu2025towards].
 
 Over more than 64 tokens, those of like `p/q` share one weight:
 1. The `k - 1` most probable tokens of `q` are always drafted; each has a weight of its own. The last draft has the law
@@ -22,10 +22,17 @@ import numpy as np
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.vectors import minimum, top_tokens
-from draftproof.verifiers._branch_groups import Group, race_classes
-from draftproof.verifiers._classes import Sorted, classes_of, number, numbers, on_tokens
-from draftproof.verifiers._layer_sets import SetNode, Sets, Solver, greedy_sets, nodes_step, race_weights, set_step
+from draftproof.verifiers._classes import Group, Sorted, classes_of, number, numbers, on_tokens, race_classes
 from draftproof.verifiers._layers import Scored, Step, sweep
+from draftproof.verifiers.layer_without_replacement import (
+    SetNode,
+    Sets,
+    Solver,
+    greedy_sets,
+    nodes_step,
+    race_weights,
+    set_step,
+)
 
 #: Vocabularies up to this size have a weight for every token.
 MOST_TOKENS = 64

@@ -5,7 +5,7 @@ New here, after [cha2026layer], who score the nodes of a layer and sweep layer b
 1. The pair of node and token has the target mass `t(c, y) = a_c p(y|c)`. Select one of the branches, or the null
    option, by a race, see `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law
    is `r(c, y)`.
-   Where branches have laws of their own, see `verifiers._branch_groups`.
+   Where branches have laws of their own, see `verifiers._classes`.
 2. Blocks and weights, see `verifiers._equalised`: among pairs with `r < t`, `r/t` is as equal as any selection
    allows, which maximises `sum min(t, r)`, the probability to accept a node of the next layer. All other pairs are
    one block, in which the null option takes part such that `r = t`.
@@ -36,8 +36,19 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws,
 from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.vectors import joined, minimum
-from draftproof.verifiers._branch_groups import Group, added, divided, groups_of, race_classes
-from draftproof.verifiers._classes import AN_OCTAVE, CLASSES, ClassLaw, Sorted, classes_of, number
+from draftproof.verifiers._classes import (
+    AN_OCTAVE,
+    CLASSES,
+    ClassLaw,
+    Group,
+    Sorted,
+    added,
+    classes_of,
+    divided,
+    groups_of,
+    number,
+    race_classes,
+)
 from draftproof.verifiers._equalised import equalised, newton_weights
 from draftproof.verifiers._layers import Scored, Step, portion, sweep
 from draftproof.verifiers._paths import child_weight

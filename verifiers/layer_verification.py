@@ -31,8 +31,7 @@ from draftproof.simulator.vectors import minimum, one_hot
 from draftproof.verifiers._classes import WHOLE, OneDraft, number
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._programs import memoised
-from draftproof.verifiers._tournament import class_rounds, tournament
-from draftproof.verifiers.khisti import in_classes, law_of, winner_of
+from draftproof.verifiers.khisti import class_rounds, in_classes, law_of, tournament, winner_of
 from draftproof.verifiers.optimal_transport import can_list_sets, one_step, sent_from, transport
 
 

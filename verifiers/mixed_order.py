@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers._paths import (
     Drawn,
     at_rejection,

@@ -32,8 +32,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, 
 from draftproof.simulator.residual import residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import entries, joined, layers, one_hot, stacked, stacked_layers
-from draftproof.verifiers._branch_groups import groups_of
-from draftproof.verifiers._classes import WHOLE
+from draftproof.verifiers._classes import WHOLE, groups_of
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._programs import check_numbers, memoised
 from draftproof.verifiers._scores import Scores, joint_law, scored

@@ -8,8 +8,7 @@ from typing import Any
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.residual import positive_part, residual
 from draftproof.simulator.vectors import one_hot, residuals, sums, top_tokens
-from draftproof.verifiers._tournament import play, tournament
-from draftproof.verifiers.khisti import law_of
+from draftproof.verifiers.khisti import law_of, play, tournament
 from draftproof.verifiers.spectr import acceptance_and_residual
 
 

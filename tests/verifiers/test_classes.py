@@ -16,9 +16,8 @@ from draftproof.simulator.drafts import Greedy
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.structures import declared
 from draftproof.simulator.verdicts.cases import case_instances
-from draftproof.verifiers import _programs, _tournament, khisti, layer_greedy, make, optimal_transport, path_transport
-from draftproof.verifiers._branch_groups import Group, race_classes
-from draftproof.verifiers._classes import Sorted, by_classes, classes_of
+from draftproof.verifiers import _programs, khisti, layer_greedy, make, optimal_transport, path_transport
+from draftproof.verifiers._classes import Group, Sorted, by_classes, classes_of, race_classes
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, winning_shares, with_scores
 from draftproof.verifiers.layer_transport import LayerTransport
@@ -60,7 +59,7 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
     if coarse:
         classes, an_octave = coarse
         patch.setattr(layer_greedy, "CLASSES", classes)
-        for module in (scores_module, _tournament):
+        for module in (scores_module, khisti):
             patch.setattr(module, "FINE", classes)
             patch.setattr(module, "AN_OCTAVE", an_octave)
 

@@ -13,12 +13,12 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Greedy, WithoutReplacement
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import _equalised, make
-from draftproof.verifiers import _layer_sets as sets_module
+from draftproof.verifiers import layer_without_replacement as sets_module
 from draftproof.verifiers._equalised import _with_null_option, by_rounds, equal_blocks, equalised, newton_weights
-from draftproof.verifiers._layer_sets import _law, greedy_sets, without_replacement_sets
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers.layer_transport import LayerTransport, law_of
 from draftproof.verifiers.layer_verification import RULES
+from draftproof.verifiers.layer_without_replacement import _law, greedy_sets, without_replacement_sets
 
 #: The shapes of the long check, (V, K, L1, L2).
 MANY = ((2, 2, 0, 3), (2, 3, 0, 2), (2, 4, 0, 2), (3, 2, 0, 2), (3, 3, 0, 2), (4, 2, 0, 2), (3, 2, 1, 2), (2, 3, 1, 2))

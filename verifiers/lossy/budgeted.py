@@ -27,10 +27,10 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.vectors import minimum
-from draftproof.verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, cast
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.vectors import minimum
-from draftproof.verifiers._branch_groups import groups_of, mean_drafts
-from draftproof.verifiers._classes import WHOLE
+from draftproof.verifiers._classes import WHOLE, groups_of, mean_drafts
 from draftproof.verifiers._layers import Scored, Step, sweep
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.lossy.budgeted import level, share
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import capped, positive_part, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import layers, minimum, one_hot, residuals
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.lossy._rows import as_floats
 
 #: Square roots are rounded down to multiples of one in so many.

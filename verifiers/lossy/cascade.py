@@ -20,12 +20,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_one
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import sums
-from draftproof.verifiers._closed_forms import naive_child_law
-from draftproof.verifiers._parameters import hold_one
+from draftproof.verifiers._paths import naive_child_law
 from draftproof.verifiers.lossy._rows import ShownNode, at_least, either, largest
 from draftproof.verifiers.naive import Naive
 

@@ -18,11 +18,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import capped, positive_part, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import normalised, one_draft_law, token_by_token
-from draftproof.verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)

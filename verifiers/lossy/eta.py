@@ -17,10 +17,10 @@ from typing import ClassVar
 import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.vectors import minimum, normalised, sums
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.lossy._rows import ROUNDING, ShownNode, as_floats, at_least, largest
 from draftproof.verifiers.naive import Naive
 

@@ -19,10 +19,10 @@ from typing import ClassVar
 
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.vectors import top_tokens
-from draftproof.verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.simulator.vectors import minimum, residuals
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.lossy._rows import ByRows
 
 

@@ -18,10 +18,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.simulator.residual import positive_part, residual
 from draftproof.simulator.vectors import layers, minimum, stacked_layers
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers._programs import memoised
 from draftproof.verifiers.lossy._rows import ROUNDING, ByRows, as_floats, relative_entropy
 

@@ -17,11 +17,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import minimum, normalised, one_draft_law, sums, token_by_token
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers.lossy.budgeted import capped
 
 

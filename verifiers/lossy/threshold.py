@@ -16,10 +16,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import one_hot, stacked, without
-from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers._top_down import walk
 
 

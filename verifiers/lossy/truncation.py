@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_one
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.vectors import normalised, stacked, sums
-from draftproof.verifiers._parameters import hold_one
 from draftproof.verifiers.lossy._rows import ShownNode, at_least, largest
 from draftproof.verifiers.naive import Naive
 

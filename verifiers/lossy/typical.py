@@ -18,9 +18,9 @@ from typing import ClassVar
 import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import is_tensor
-from draftproof.verifiers._parameters import hold_fractions
 
 
 def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:

@@ -39,8 +39,8 @@ from draftproof.simulator.theorems.proof.theorem import Subject
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._race import Race
 from draftproof.verifiers._token_orders import DENOMINATOR, Mixture
-from draftproof.verifiers._tournament import DENOMINATOR as UNITS
-from draftproof.verifiers._tournament import play
+from draftproof.verifiers.khisti import DENOMINATOR as UNITS
+from draftproof.verifiers.khisti import play
 
 #: `--free solver`: everything that the solver of the verifier returns.
 SOLVED = "solver"
