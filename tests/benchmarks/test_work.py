@@ -1,19 +1,15 @@
 """Audits beside enumeration, bounds beside the gap that is promised, comparisons beside the time of their rows."""
 
 import random
-import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from draftproof.experiments import cli
 from draftproof.lp_analysis import optimum
-from draftproof.simulator import check
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit import make_audit
 from draftproof.simulator.drafts import Delayed
@@ -59,35 +55,3 @@ def test_bounds_reach_the_promised_gap(timed, full, V, K, L, gap, seconds):
         assert found.gap <= gap
 
     timed(bounds, f"the seconds for a gap of {gap:g}", float(seconds), goal="<= 1", rounds=1)
-
-
-WORLDS = """
-verifiers = ["naive", "traversal"]
-optimum = false
-arithmetic = "rational"
-world = "family:dirichlet,vocab=3,seeds=0..{last}"
-scheme = "delayed:K=2,L2=2"
-"""
-
-
-@pytest.mark.benchmark(timer=time.perf_counter)  # other processes work, too
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_comparison_beside_its_checks(timed, full, tmp_path, monkeypatch, capsys, jobs):
-    monkeypatch.chdir(tmp_path)
-    seeds, names, scheme = 50 if full else 2, ("naive", "traversal"), Delayed(2, 0, 2)
-    (tmp_path / "worlds.toml").write_text(WORLDS.format(last=seeds - 1))
-
-    def compared() -> None:
-        (tmp_path / "rows.db").unlink(missing_ok=True)
-        arguments = ["draftproof", "compare", "worlds.toml", "--resume", "rows.db", "--jobs", str(jobs)]
-        monkeypatch.setattr("sys.argv", arguments)
-        assert cli.run(cli.program(["compare"])) == 0
-
-    def checks() -> float:
-        begun = time.perf_counter()
-        for name, seed in product(names, range(seeds)):
-            instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(seed))
-            assert check(make(name), instance.target, instance.draft, scheme).lossless
-        return time.perf_counter() - begun
-
-    timed(compared, f"{seeds * len(names)} checks", checks(), rounds=3)

@@ -14,8 +14,6 @@ import pytest
 from flint import fmpq
 
 import draftproof
-from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidVerifier
@@ -30,7 +28,7 @@ from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.simulator.theorems.proof.watch import NotFollowed
-from draftproof.simulator.user_code import Exact, UserCoin, UserRows, from_user, to_user
+from draftproof.simulator.user_code import Exact, to_user
 from draftproof.simulator.vectors import one_hot
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY, naive
@@ -200,35 +198,6 @@ def test_a_number_without_known_value_is_refused(made, ask):
     x, _ = made()
     with pytest.raises((TypeError, NotFollowed), match="Tensor"):
         ask(x, Tensor())
-
-
-def test_numbers_cross_the_border_in_arrays_tuples_lists_and_generators():
-    there = to_user((np.array([EIGHTHS] * 2, dtype=object), [fmpq(1, 2)], 3, np.ones(2)))
-    assert [type(each) for each in there[0].ravel()] == [Exact] * 4
-    assert type(there[1][0]) is Exact
-    assert there[3].dtype == np.float64
-    back = from_user(iter([there[0], (there[1][0], 1)]))
-    assert [type(each) for each in next(back).ravel()] == [fmpq] * 4
-    assert type(next(back)[0]) is fmpq
-
-
-def test_a_scheme_reads_the_rows_of_a_table_and_cannot_write_to_them():
-    rows = UserRows(TableProcess([np.array([EIGHTHS], dtype=object)], "draft"))
-    assert rows.row(()).tolist() == [0.375, 0.625]
-    assert rows.tables[0][0, 0] == 0.375
-    assert rows.depth == 0
-    with pytest.raises(ValueError, match="read-only"):
-        rows.row(())[0] = 1
-
-
-def test_the_coin_is_asked_in_numbers_of_the_library():
-    coin = EnumeratingCoin(RATIONAL)
-    coin.start()
-    x, p = exact()
-    assert UserCoin(coin).flip(x)
-    assert UserCoin(coin).choose(p) == UserCoin(coin).choose(weight for weight in p) == 0
-    assert type(coin.weight) is fmpq
-    assert coin.weight == fmpq(27, 512)
 
 
 # Verifiers, schemes, structures and policies of others: each is lossy where it finds a probability of 3/8.

@@ -47,13 +47,6 @@ def docstring(name: str) -> str:
     return str(importlib.import_module(module_of(name)).__doc__)
 
 
-@pytest.mark.parametrize("name", STANDALONE)
-def test_verifier_made_from_a_name_has_the_card_of_the_entry(name: str) -> None:
-    verifier = make(name)
-    assert REGISTRY[name].card is verifier.card
-    assert isinstance(verifier, Verifier)
-
-
 def test_every_algorithm_file_has_its_entry() -> None:
     files = {path.stem: path for path in FOLDER.rglob("*.py") if not path.stem.startswith("_")}
     del files["bibliography"], files["strings"]  # rules of two tokenizers have a table of their own
@@ -213,11 +206,6 @@ def test_unknown_verifiers_and_parameters_are_refused() -> None:
         make("naive", w=Fraction(1))
     with pytest.raises(InvalidInput, match="ensemble has no parameter 'v'; its parameters: w"):
         make("ensemble", v=Fraction(1))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_entries_are_factories_exactly_when_they_have_parameters(name: str) -> None:
-    assert isinstance(REGISTRY[name], type) == bool(REGISTRY[name].card.parameters)
 
 
 #: Values tried for a parameter; each verifier refuses those that make no sense for it.

@@ -144,16 +144,6 @@ def test_every_control_is_refuted_by_a_small_witness_in_letters(name):
     assert all(check_rule(STRING_RULES[rule], TextRoot(pair, history, drafted, 1)).lossless for rule in RULES)
 
 
-def test_tokens_can_be_wrong_where_the_text_is_right():
-    """The text is always `abab..`, written as `a|b` or as `ab`."""
-    after = {"a": [0, 1, 0]}
-    pair = one_row("a b ab", ["1/2", 0, "1/2"], "a b ab", ["1/4", 0, "3/4"], target=after, draft=after)
-    found = check_rule(STRING_RULES["slem_text"], TextRoot(pair, (), 1, 1))
-    assert found.witness == "after nothing, a must have mass 1/2; the block gives it 1/4"
-    assert found.token_variation == Fraction(1, 4)
-    assert found.text_variation == 0
-
-
 @pytest.mark.parametrize("number", range(3))
 def test_with_one_tokenizer_the_rules_are_the_verifiers(number):
     """Where a text has one spelling only; the draft's rows are those of an ordinary pair."""

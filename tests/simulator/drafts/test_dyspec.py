@@ -30,15 +30,6 @@ def law(scheme: DySpec | DySpecThreshold, draft: TableProcess) -> dict[tuple[obj
     return masses
 
 
-def test_two_tokens_by_hand() -> None:
-    """After token 1 the better slot lies below it (3/4 against 1/4), after token 0 beside it (3/4 against 1/4)."""
-    assert law(DySpec(2), Q) == {
-        (((), (0, 1)),): fmpq(1, 4),
-        (((), (1,)), ((1,), (0,))): fmpq(3, 4) * fmpq(1, 5),
-        (((), (1,)), ((1,), (1,))): fmpq(3, 4) * fmpq(4, 5),
-    }
-
-
 def test_a_tie_goes_to_the_earlier_slot_in_fractions_and_in_floats() -> None:
     even = TableProcess([[["1/2", "1/2"]], [["1/3", "2/3"]] * 2, [["1/2", "1/2"]] * 4])
     exact = law(DySpec(2), even)  # the child's slot stands before that of the sibling
@@ -87,11 +78,6 @@ def test_a_threshold_draws_exactly_where_the_value_reaches_it(depth: int) -> Non
             assert value < fmpq(1, 4) or len(children[context]) == 2
         undrafted = [context for context in values if context not in children and len(context) < depth]
         assert all(values[context] < fmpq(1, 4) for context in undrafted)
-
-
-def test_the_budget_ends_a_threshold_tree() -> None:
-    sizes = {sum(len(tokens) for _, tokens in key) for key in law(DySpecThreshold(Fraction(1, 100), 3, 4), Q)}  # type: ignore[misc,has-type]
-    assert sizes == {4}
 
 
 @pytest.mark.parametrize("name", ["traversal", "rejection_without_replacement", "block_tree"])

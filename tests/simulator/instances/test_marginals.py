@@ -55,14 +55,6 @@ def test_the_last_tokens_have_the_law_that_they_have_under_the_draft(family, mem
         assert made.row(context).tolist() == same.tolist()
 
 
-def test_a_long_memory_changes_nothing_and_so_does_any_where_the_draft_has_none():
-    dirichlet, marginals = instance_of("dirichlet").draft, instance_of("marginals").draft
-    for draft, memory in ((dirichlet, DEPTH - 1), (marginals, 0), (marginals, 1)):
-        made = remembering(draft, memory, DEPTH - 1)
-        assert [table.tolist() for table in made.tables] == [table.tolist() for table in draft.tables]
-    assert remembering(dirichlet, 1, DEPTH - 1).tables[2].tolist() != dirichlet.tables[2].tolist()
-
-
 def sampled(instance, told=None):
     """The instance with the marginals of its draft, as options have it."""
     samplings = Samplings.of_options(None, "memory=0", told)

@@ -150,12 +150,6 @@ def test_rational_maps_are_exact(text, row):
     assert sampling.rows(FLOAT64.vector(ROW))[0] == pytest.approx([float(Fraction(value)) for value in row], abs=1e-15)
 
 
-def test_what_is_not_rational_says_why():
-    assert Sampling.parse("temperature=.7,top_p=.9").why_irrational == "p^(1/0.7) is irrational"
-    assert Sampling.parse("repetition_penalty=1.2").why_irrational == "p^1.2 is irrational"
-    assert Sampling.parse("repetition_penalty=2,temperature=.5").why_irrational is None
-
-
 def test_a_penalty_is_a_power_of_what_was_in_the_text():
     seen = np.array([[False, True, False, False]])
     assert Sampling(repetition_penalty=2.0).rows(ROW, seen).tolist() == [

@@ -42,12 +42,6 @@ def test_rows_by_context_and_tables() -> None:
     assert fractions(tables.row((1,))) == [Fraction(1, 4), Fraction(3, 4)]
 
 
-def test_a_denominator_keeps_rows_short() -> None:
-    process = from_softmax(np.array([0.1, 0.2, 0.7], dtype=np.float32), denominator=100)
-    assert sum(fractions(process.row(()))) == 1
-    assert all(100 % Fraction(value).denominator == 0 for value in fractions(process.row(())))
-
-
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [

@@ -111,12 +111,6 @@ def test_verifiers_that_do_not_collapse_are_told_why(name: str, why: str) -> Non
         CollapsedTopDown(make(name), MarkovRows(*pair(2, (1, 1))))
 
 
-def test_processes_after_different_tokens_have_no_common_state() -> None:
-    target, draft = pair(2, (2, 1), root=(0, 1))
-    with pytest.raises(InvalidInput, match=r"target and draft start after different tokens: \(0, 1\) and \(0,\)"):
-        MarkovRows(target, draft.starting_at((0,)))
-
-
 def after_block(law: Any, start: int, size: int, states: int) -> tuple[list[Any], Any]:
     """Law of the state after a block, and `E[tau + 1]`, read off the block law context by context."""
     ends, mean = [fmpq(0)] * states, fmpq(0)
@@ -188,15 +182,3 @@ def test_a_chain_that_never_forgets_its_root_has_no_steady_state(numbers: Any) -
     for name in ("specinfer", "block"):
         with pytest.raises(InvalidInput, match="depend on the root: there is no one steady state"):
             long_run(name, MarkovRows(stuck, stuck), Delayed(2, 0, 1))
-
-
-@pytest.mark.parametrize(("numbers", "entry"), [(RATIONAL, 64), (FLOAT64, 8)])
-def test_laws_after_every_state_are_kept_only_where_they_fit(
-    numbers: Any, entry: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needed = 2 * 2**2 * entry  # two states, two tokens of two, in bytes
-    monkeypatch.setattr(steady_module, "MEMORY", needed)
-    assert steady("block", 2, 1, Delayed(1, 0, 1), numbers).efficiency > 1
-    monkeypatch.setattr(steady_module, "MEMORY", needed - 1)
-    with pytest.raises(TooLarge, match=r"its laws after 2 block starts have 8\.0e\+00 entries in all"):
-        steady("block", 2, 1, Delayed(1, 0, 1), numbers)

@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 
 from draftproof.simulator import InvalidInput, InvalidVerifier, TableProcess, check
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.laws.drawing import AGAIN, drawn_trees
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
 from draftproof.verifiers import make
-from tests.calls import calls_of
 
 TARGET = TableProcess([[["1/2", "1/3", "1/6"]], [["1/4", "1/4", "1/2"]] * 3, [["1/3"] * 3] * 9], "target")
 DRAFT = TableProcess([[["1/6", "1/3", "1/2"]], [["1/2", "1/4", "1/4"]] * 3], "draft")
@@ -102,18 +99,3 @@ def test_a_verifier_that_exits_is_no_verdict() -> None:
 
     with pytest.raises(InvalidVerifier, match="verify raised SystemExit: 0"):
         check(Exits(), TARGET, DRAFT, Delayed(1, 0, 1))
-
-
-def test_the_first_trees_are_drawn_twice_the_others_once() -> None:
-    shape = Delayed(2, 0, 2)
-
-    class Counted:
-        depth, nodes = shape.depth, shape.nodes
-
-        def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-            return shape.draw(draft, coin)
-
-    with calls_of(Counted.draw) as drawn:
-        trees = list(drawn_trees(UserScheme(Counted()), DRAFT, RATIONAL))
-    assert len(trees) > AGAIN
-    assert drawn == [len(trees) + AGAIN]

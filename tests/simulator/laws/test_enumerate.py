@@ -1,6 +1,5 @@
 """The enumerating engine agrees with brute force over answers, and refuses verifiers that break the contract."""
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import count
@@ -152,18 +151,6 @@ def test_what_is_kept_from_the_first_run_on_a_tree_is_found_before_any_other_run
     evaluator = Evaluator(Caching(), "rational", "enumerate")
     with pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree"):
         Costing(evaluator, "caching", perf_counter, True, 10**6, {}).cost(SCHEME, [(INSTANCE.target, INSTANCE.draft)])
-
-
-@pytest.mark.parametrize("draw", [random.random, np.random.random])
-def test_random_numbers_beside_the_coin_are_refused_at_the_first_run(draw):
-    class Beside(Naive):
-        structure = None
-
-        def verify(self, root, coin):
-            return Verdict((), 0) if draw() < 0 else super().verify(root, coin)
-
-    with pytest.raises(NoFunction, match="beside its coin"):
-        check(Beside(), INSTANCE.target, INSTANCE.draft, SCHEME)
 
 
 @pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64])

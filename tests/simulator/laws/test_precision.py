@@ -16,7 +16,6 @@ from draftproof.simulator.laws.precision import (
     EXACT_DENOMINATOR,
     PRECISIONS,
     Breakdown,
-    estimate_precision_size,
     low_precision_law,
     precision_named,
     rows_bias,
@@ -159,17 +158,6 @@ def test_what_lies_beside_probabilities_is_clamped_as_a_sampler_does(precision):
 
     law = law_of(Mine(run), pair(["1/4", "3/4"], ["1/2", "1/2"]), precision)
     assert [str(mass) for mass in law.correction[0][0]] == ["0", "1"]
-
-
-def test_progress_counts_draft_trees_and_the_estimate_agrees():
-    instance = pair(["1/4", "3/4"], ["1/2", "1/2"], 2)
-    scheme, kind, ticks = Delayed(2, 0, 2), PRECISIONS["float16"], []
-    low_precision_law(make("block"), instance.target, instance.draft, scheme, kind, ticks.append)
-    size = estimate_precision_size(
-        make("block"), instance.target, instance.draft, scheme, kind, np.random.default_rng(0)
-    )
-    assert size.trees == sum(ticks) == len(ticks) == 16
-    assert 2 <= size.runs_per_tree <= 10
 
 
 def test_float_rows_and_an_unknown_precision_are_refused():

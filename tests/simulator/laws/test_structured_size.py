@@ -30,7 +30,6 @@ from draftproof.simulator.laws.structured.size import (
 )
 from draftproof.simulator.structures import declared
 from draftproof.simulator.verdicts import lossless as lossless_module
-from draftproof.simulator.verdicts.costs import Costing
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
 
@@ -65,15 +64,6 @@ def test_markov_pairs_of_top_down_verifiers_collapse_as_soon_as_laws_are_not_tin
     assert mode("specinfer", markov(27, 3), Delayed(4, 8, 8)) == COLLAPSED
     assert mode("specinfer", markov(27, 2), Delayed(4, 8, 8), RATIONAL) == COLLAPSED
     assert FULL_LAW[True] < FULL_LAW[False]
-
-
-def test_little_memory_means_a_cheaper_mode_or_none() -> None:
-    scheme = Delayed(2, 0, 9)
-    full = structured_work(make("nss"), Unread(4), Unread(4), scheme, FLOAT64)
-    assert full.mode == LAW
-    assert mode("nss", Unread(4), scheme, memory=full.bytes * 0.99) == METRICS
-    with pytest.raises(TooLarge, match=r"or allow more memory$"):
-        structured_work(make("nss"), Unread(4), Unread(4), scheme, FLOAT64, full.bytes / 4)
 
 
 REFUSED = [
@@ -195,23 +185,3 @@ def test_predicted_memory_bounds_what_is_used(
     peak = measured(work, name, target, draft, shape, numbers, monkeypatch)
     assert peak <= work.bytes <= 7 * peak
     assert BYTES[numbers.exact] in (8, 64)
-
-
-@pytest.mark.parametrize("scheme", [Delayed(2, 0, 4), Delayed(3, 1, 3)])
-def test_the_time_of_layers_is_estimated_from_trees_with_as_many_branches(scheme: Delayed) -> None:
-    """The clock counts seconds of 1 for every call, so each trial takes one."""
-    now, known = iter(range(100)), dict[Any, float]()
-    given = FAMILIES["dirichlet"].instance(3, scheme.depth, np.random.default_rng(0), 2**16, FLOAT64)
-    costing = Costing(Evaluator(make("layer_transport"), "float64"), "it", lambda: float(next(now)), False, 1e6, known)
-    cost = costing.cost(scheme, [(given.target, given.draft)])
-    [trial] = [shape for shape in known if isinstance(shape, Delayed)]
-    assert (trial.K, trial.L1) == (scheme.K, 0)
-    assert cost.seconds == cost.steps / steps(make("layer_transport"), trial, 3) + known["call"]
-
-
-def test_steps_that_are_just_allowed_are_not_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    scheme = Delayed(1, 0, 2)
-    instance = FAMILIES["perturbed"].instance(3, 2, np.random.default_rng(0))
-    monkeypatch.setattr(size_module, "STEPS", {True: steps(make("block"), scheme, 3), False: np.inf})
-    with pytest.raises(TooLarge, match=r"this needs about \d\S* MiB, more than"):
-        structured_work(make("block"), instance.target, instance.draft, scheme, RATIONAL, 1)

@@ -7,14 +7,8 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts.delayed import SHAPES
-from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Draws
-from draftproof.simulator.verdicts.cases import (
-    CASES,
-    case_instances,
-)
 from draftproof.simulator.verdicts.conformance import checks_for
 
 
@@ -68,20 +62,6 @@ def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_
     assert not cases("law-sums-to-one", Draws.ONE_RANDOM_SIBLING) & (hub | delayed)
     assert cases("law-sums-to-one", Draws.FIRST_CHILD_FROM_Q) == delayed
     assert cases("law-sums-to-one", None) == delayed
-
-
-@pytest.mark.parametrize("scheme", [name for name in CASES if not name.startswith("adaptive")])  # those are paths
-@pytest.mark.parametrize("size", [2, 3])
-def test_cases_of_a_scheme_draft_something_and_two_children_at_some_node(scheme: str, size: int) -> None:
-    cases = [case for case in CASES[scheme] if case[0] == size]
-    assert all(tree.depth >= 1 for _, tree in cases)
-    assert any(
-        len(set(children)) >= 2
-        for case in cases
-        for instance in case_instances(case, 4)
-        for tree, _ in drawn_trees(case[1], instance.draft, RATIONAL)
-        for children in tree.children.values()
-    )
 
 
 @pytest.mark.parametrize(("name", "honest"), [("nss", True), ("naive", False), ("spectr", False)])

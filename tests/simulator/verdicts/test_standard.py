@@ -10,7 +10,6 @@ import pytest
 
 from draftproof.simulator import (
     FAMILIES,
-    SCHEMES,
     Check,
     Delayed,
     Instance,
@@ -28,16 +27,13 @@ from draftproof.simulator.verdicts.standard import (
     BRANCHES,
     CORE,
     CORE_RANDOM,
-    LENGTHS,
+    ENUMERATED,
     MOST_GRID,
     RANDOM,
     THIRDS,
-    TRUNKS,
-    VOCABULARIES,
     Standard,
     instances_of,
     judge_of,
-    shapes_of,
     standard_check,
     standard_jobs,
 )
@@ -116,13 +112,6 @@ def test_the_face_of_the_library_refutes_without_an_instance() -> None:
         assert_lossless(make("block"), next(instances_of((2, Delayed(1, 0, 1)))).target)
 
 
-def test_nothing_is_lossless_before_the_core_is_done() -> None:
-    found = standard_check(make("specinfer"), late=lambda: True)
-    assert not found.lossless
-    assert found.failed is None
-    assert found.instances == 0
-
-
 class Refusing(BUGS.Liar):  # type: ignore[name-defined]
     """Declares delayed trees and takes none."""
 
@@ -169,21 +158,6 @@ def test_what_is_refused_does_not_count_and_takes_nothing_from_the_rest(needs: D
     assert named == ([f"K > {max(BRANCHES)}"] if "top_k" in declared else [])
 
 
-def test_shapes_are_every_tree_once_and_one_path_among_them() -> None:
-    for name in SCHEMES:
-        shapes = shapes_of(name)
-        assert len(set(shapes)) == len(shapes)
-        fields = [scheme.as_dict() for _, scheme in shapes]
-        if all("L1" in each for each in fields) and name != "adaptive":
-            single = [each for each in fields if each["K"] == 1]
-            assert {each["L1"] for each in single} <= {0}, "a path is a path wherever its trunk ends"
-        if name in ("delayed", "without_replacement", "top_k", "greedy"):
-            assert {(size, each["L2"]) for (size, _), each in zip(shapes, fields, strict=True) if each["K"] == 1} == {
-                (size, length) for size in VOCABULARIES for length in LENGTHS
-            }
-            assert {each["L1"] for each in fields} == set(TRUNKS)
-
-
 def test_the_grid_is_sampled_evenly_where_it_is_large() -> None:
     random = CORE + RANDOM - CORE_RANDOM
     gridded = 0
@@ -195,6 +169,16 @@ def test_the_grid_is_sampled_evenly_where_it_is_large() -> None:
             gridded += 1
             assert count - random >= min(whole, MOST_GRID / 2)
     assert gridded > 5
+
+
+def test_few_trees_are_enumerated_and_many_are_not() -> None:
+    instance = FAMILIES["ties"].instance(3, 2, np.random.default_rng(0))
+    judge = judge_of(make("specinfer"))
+    for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(3, 0, 2)):
+        few = scheme.count(instance.draft) <= ENUMERATED
+        assert judge(instance, scheme).engine.startswith("enumerate" if few else "structured")
+        assert judge(instance, scheme).lossless
+    assert Delayed(3, 0, 2).count(instance.draft) > ENUMERATED
 
 
 @dataclass
