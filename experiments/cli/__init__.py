@@ -72,23 +72,6 @@ COMMANDS = {
     "model validate": "model:validate",
     "model choose": "model:choose",
 }
-#: What does now what commands of earlier versions did; the table in CHANGELOG.md says more.
-RENAMED = {
-    "sweep": "compare FILE.toml",
-    "depths": "compare --by depth",
-    "matrix": "check all --world conformance",
-    "precision": "check --precision float16",
-    "strings": "check slem block --world strings:seeds=0..9",
-    "frontier": "bound --bias 0,.01",
-    "gallery": "audit --gallery CHECKOUT",
-    "train": "model train",
-    "train-head": "model train --kind eagle",
-    "train-selector": "model train --kind selector",
-    "validate": "model validate",
-    "choose": "model choose",
-    "rows": "report STORE -o ROWS.csv",
-    "check-certificate": "verify FILE",
-}
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
 #: The pages that explain what is refused: of a verifier, and of a function in an audit.
@@ -233,13 +216,7 @@ def _message_for(error: Exception) -> str | None:
         return f"cannot use {name}: {error.strerror or error}"
     if isinstance(error, ValueError) and getattr(sys.stdout, "closed", False):
         return "something has closed standard output, so the verdict did not arrive; take that out"
-    return _with_todays_name(str(error.format_message())) if hasattr(error, "format_message") else None
-
-
-def _with_todays_name(message: str) -> str:
-    """The message of the command-line parser; with what does it now, if it names a command of an earlier version."""
-    now = RENAMED.get(message.partition("No such command '")[2].partition("'")[0])
-    return message if now is None else f"{message} It is: draftproof {now}"
+    return str(error.format_message()) if hasattr(error, "format_message") else None
 
 
 def _complain(message: str) -> int:

@@ -225,7 +225,7 @@ FILED = [
     ("report folder", "folder is no store of rows"), ("report empty.db -o none/p.html", "cannot write -o none/p.html"),
     ("list scheme", "there is no list of scheme; choose from verifiers, schemes"),
     ("list -o a.xyz", ".json, .jsonl, .csv"),
-    ("list verifiers schemes", "(schemes)"), ("sweep a.toml", "It is: draftproof compare FILE.toml"),
+    ("list verifiers schemes", "(schemes)"),
     ("nonsense", "No such command 'nonsense'."),
     ("verify", "FILE"), ("verify nowhere.json", "cannot read certificate nowhere.json"),
     ("verify none.json", "none.json is no certificate"), ("verify list.json", "list.json is no certificate"),

@@ -26,7 +26,6 @@ def bound(
     L2: int | str | None = None,
     sampling: str | None = None,
     draft_sampling: str | None = None,
-    measure: str = "block",
     gap: float = 1e-6,
     seconds: float | None = None,
     method: Literal["auto", "levels", "columns"] = "auto",
@@ -56,7 +55,6 @@ def bound(
     Other Parameters:
         sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
         draft_sampling: How tokens are drawn from the draft, where otherwise.
-        measure: Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.
         plot: Of bias: PNG of the curve and the verifiers.
         gap: Certified gap to reach.
         seconds: Stop the solver at each root after so many seconds.
@@ -64,15 +62,15 @@ def bound(
         jobs: Number of processes, started where the bounds at the roots take more than a few seconds.
         dask: Address of a Dask scheduler that computes the bounds at each root, as tcp://HOST:PORT.
     """
-    from draftproof.experiments.cli.bound.curve import BLOCK, check_measure, curve_result
+    from draftproof.experiments.cli.bound.curve import curve_result
     from draftproof.experiments.cli.bound.long_run import long_run_result
     from draftproof.experiments.cli.bound.optimum import optimum_result
     from draftproof.experiments.cli.bound.programs import Run, programs_of
     from draftproof.experiments.grid.bounds import Goal
     from draftproof.experiments.grid.machines import Machines, refuse_objects
 
-    if bias is None and (verifiers or plot or measure != BLOCK):
-        raise InvalidInput("verifiers, measure and plot are for bias; add it, as in bias 0,.01,.05")
+    if bias is None and (verifiers or plot):
+        raise InvalidInput("verifiers and plot are for bias; add it, as in bias 0,.01,.05")
     others = {"bias": bias, "seconds": seconds, "dask": dask, "method": method}
     if long_run and (given := [name for name, value in others.items() if value not in (None, "auto")]):
         raise InvalidInput(f"the long run has no {given[0]}; leave it out")
@@ -82,7 +80,6 @@ def bound(
         raise InvalidInput(f"gap {gap:g} is not positive; take one as 1e-6")
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
-    check_measure(measure, certificate, plot, seconds, dask)
     away = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
     refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
     biases = [] if bias is None else biases_of(bias)
@@ -102,7 +99,7 @@ def bound(
         return long_run_result(programs, gap, run)
     if bias is None:
         return optimum_result(programs, Goal(gap, seconds, method), run)
-    return curve_result(measure, programs, biases, named, Goal(gap, seconds), run)
+    return curve_result(programs, biases, named, Goal(gap, seconds), run)
 
 
 def biases_of(bias: Any) -> list[Fraction]:

@@ -1,4 +1,4 @@
-"""The most tokens a block at each bias, and how near lossy verifiers come to it, by any measure of bias."""
+"""The most tokens a block at each bias, and how near lossy verifiers come to it."""
 
 from __future__ import annotations
 
@@ -22,31 +22,15 @@ from draftproof.lp_analysis import (
     FrontierPoint,
     dumps,
     frontier_certificate,
-    measure,
-    measured_bound,
 )
 from draftproof.lp_analysis import frontier as trace
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import lossless_for
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import block_law
 
 #: The lossless verifier that lossy ones are held against.
 LOSSLESS = "block"
-#: The measure of bias whose curve is exact, with certified bounds; that of others is in float64.
-BLOCK = "block"
-#: What the other measures are, by the name before a colon; and the most paths `V**L` of them, as their program has a
-#: row for each pair of a path and a node.
-MEASURES = {
-    "first": "total variation of the first tokens of a block",
-    "token": "largest total variation of one token, whatever the tokens before",
-    "per_token": "total variation of a block over its tokens",
-    "entropy_per_token": "Kullback-Leibler divergence from the target, in nats, over the tokens of a block",
-}
-MOST_PATHS = 256
 _POINTS = (
     *PLACE,
     Column("bias", "exact"),
@@ -54,7 +38,7 @@ _POINTS = (
     Column("upper", "exact", "at most"),
     Column("gain", "percent", "more than lossless"),
     Column("price", "exact"),
-    *hidden("measure", "cut", "source", "versions"),
+    *hidden("cut", "source", "versions"),
 )
 _VERIFIERS = (
     *PLACE,
@@ -68,16 +52,7 @@ _VERIFIERS = (
 )
 
 
-def check_measure(name: str, *others: object) -> None:
-    """Raises `InvalidInput` for unknown names, and for options that only the measure `block` has."""
-    if name.partition(":")[0] not in (BLOCK, *MEASURES):
-        raise InvalidInput(f"measure {name!r} is not known; known: block, first:N, {', '.join([*MEASURES][1:])}")
-    if name != BLOCK and any(other is not None for other in others):
-        raise InvalidInput(f"measure {name} has no certificate, plot, seconds or dask; leave them out")
-
-
 def curve_result(
-    measured: str,
     programs: Sequence[Programs],
     biases: Sequence[Fraction],
     named: Sequence[NamedVerifier],
@@ -86,37 +61,31 @@ def curve_result(
 ) -> Result:
     """The curve of each world on its scheme, as means over the roots, and the verifiers beside it.
 
-    measured: of bias, as `draftproof.lp_analysis.measure` takes it; raises `TooLarge` for others than `block` above 256
-    paths. biases: in order, from 0 on. At Ctrl-C raises `Interrupted` with the roots at hand, if there are any.
+    biases: in order, from 0 on. At Ctrl-C raises `Interrupted` with the roots at hand, if there are any.
     """
     programs = [replace(each, roots=[replace(root, above=None) for root in each.roots]) for each in programs]
-    for each in programs if measured != BLOCK else ():
-        paths = each.world.vocab_size**each.scheme.depth
-        if paths > MOST_PATHS:
-            raise TooLarge(f"{paths:,} paths; other measures than block are for at most {MOST_PATHS}: a smaller tree")
     count = sum(len(each.roots) for each in programs)
     limit = f", at most {goal.seconds:g} s each" if goal.seconds else ""
     remark(f"{counted(count, 'root')}, {len(biases)} biases each{limit}")
     names = iter(run.certificates(count))
-    settings = {"measure": measured, "biases": list(map(str, biases)), "verifiers": [each.identity for each in named]}
-    found, finished = run.rows(programs, curve_row, measured, biases, named, goal, **settings, **vars(goal))
+    settings = {"biases": list(map(str, biases)), "verifiers": [each.identity for each in named]}
+    found, finished = run.rows(programs, curve_row, biases, named, goal, **settings, **vars(goal))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     made: dict[str, str | bytes] = {}
     for each, rows in zip(programs, found, strict=True):
         made |= {name: row["proof"] for row, name in zip(rows, names, strict=False) if name}
         at = [_means(each, own) for own in zip(*(row["points"] for row in rows), strict=False)]
-        about = {"measure": measured, "cut": each.cut, "source": each.world.source, "versions": versions()}
-        points += [{**each.place, **about, **_gained(point, at[0])} for point in at]
+        about = {"cut": each.cut, "source": each.world.source, "versions": versions()}
+        points += [{**each.place, **about, **point, "gain": _gain(point, at[0])} for point in at]
         held = [_means(each, own) for own in zip(*(row["verifiers"] for row in rows), strict=False)]
         rival = held[len(named)] if len(held) > len(named) else None
         for one, row in zip(named, held, strict=False):
             fields = {"verifier": one.label, "distance": row["upper"] - row["tokens"]}
-            beaten = _beaten_by(row, rival, at[0]["lower"]) if measured == BLOCK else None
-            lines.append({**each.place, **row, **fields, "beaten_by": beaten})
+            lines.append({**each.place, **row, **fields, "beaten_by": _beaten_by(row, rival, at[0]["lower"])})
     if run.plot is not None and points:
         made[run.plot] = picture(points, lines, f"{programs[0].world}, {programs[0].scheme}")
-    return finished(_result(measured, points, lines, made, any(each.cut for each in programs)))
+    return finished(_result(points, lines, made, any(each.cut for each in programs)))
 
 
 def _means(programs: Programs, rows: Sequence[Row]) -> dict[str, Any]:
@@ -125,12 +94,11 @@ def _means(programs: Programs, rows: Sequence[Row]) -> dict[str, Any]:
     return numbers | ({"lossless": all(row["lossless"] for row in rows)} if "lossless" in rows[0] else {})
 
 
-def _gained(point: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    return {**point, "gain": float(point["lower"]) / float(first["lower"]) - 1} if "lower" in point else point
+def _gain(point: dict[str, Any], first: dict[str, Any]) -> float:
+    return float(point["lower"]) / float(first["lower"]) - 1
 
 
 def _result(
-    measured: str,
     points: Sequence[dict[str, Any]],
     lines: Sequence[dict[str, Any]],
     made: dict[str, str | bytes],
@@ -140,17 +108,14 @@ def _result(
         "bias: total variation of the first L + 1 tokens of a block. Both bounds are exact.",
         "price: tokens that a unit of more bias brings at most.",
     ]
-    if measured != BLOCK:
-        notes = [f"bias: {MEASURES[measured.partition(':')[0]]}. In float64."]
-    elif cut:
+    if cut:
         notes.append("the rows are cut to the tokens kept, and the curve is about these; a larger vocab keeps more")
     notes += check_note(name for name in made if not name.endswith(".png"))
     tables = [Table.of(_POINTS, points)]
     if lines:
         tables.append(Table.of(_VERIFIERS, lines, title="verifiers", name="verifiers"))
         notes.append("at most: the curve at this bias (of several roots, at the bias at each).")
-        if any(line["beaten_by"] for line in lines):
-            notes.append("no better than: a lossless verifier with at least as many tokens.")
+        notes.append("no better than: a lossless verifier with at least as many tokens.")
     return Result("the most tokens a block at each bias", tables, notes, 0, made)
 
 
@@ -158,7 +123,6 @@ def curve_row(
     about: tuple[int, int],
     programs: Sequence[Programs],
     certified: bool,
-    measured: str,
     biases: Sequence[Fraction],
     named: Sequence[NamedVerifier],
     goal: Goal,
@@ -166,8 +130,6 @@ def curve_row(
     """The row of a root: the points of the curve, and each verifier with the curve at its bias."""
     own, root = programs[about[0]], programs[about[0]].roots[about[1]]
     row = {"kind": "root", "verifiers": [], "versions": versions()}
-    if measured != BLOCK:
-        return row | _measured(measured, root, own.scheme, biases, named)
     rows = root.rows(own.scheme.depth)
 
     def with_points(points: Sequence[FrontierPoint]) -> Row:
@@ -225,23 +187,6 @@ def traced(root: Case, scheme: DraftScheme, biases: Sequence[Any], goal: Goal, t
 
     settings: Any = {"gap": goal.gap, "seconds": goal.seconds, "clock": time.perf_counter}
     return trace(rows.target, rows.draft, scheme, biases, **settings, report=next_point, on_bounds=closer)
-
-
-def _measured(
-    name: str, root: Case, scheme: DraftScheme, budgets: Sequence[Any], named: Sequence[NamedVerifier]
-) -> dict[str, Any]:
-    """The points of a curve of another measure at a root, and the verifiers, in float64."""
-    rows, lines = root.rows(scheme.depth), []
-    most = measured_bound(rows.target, rows.draft, scheme, name, budgets)
-    tables = tabulate(rows.target, scheme.depth, RATIONAL, "target").tables
-    for one in named:
-        with named_errors(one.label):
-            law = block_law(one.verifier, rows.target, rows.draft, scheme)
-        bias = float(measure(name, law, tables))
-        upper = measured_bound(rows.target, rows.draft, scheme, name, [bias])[0]
-        lines.append({"bias": bias, "tokens": float(law.block_efficiency), "upper": upper})
-    points = [{"bias": str(budget), "upper": upper} for budget, upper in zip(budgets, most, strict=True)]
-    return {"points": points, "verifiers": lines}
 
 
 def _beaten_by(row: dict[str, Any], rival: dict[str, Any] | None, attained: Fraction) -> str | None:

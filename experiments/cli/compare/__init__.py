@@ -192,8 +192,6 @@ def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterato
         yield views.policies(policies)
     if groups := getattr(plan.places[0].world, "groups", ()):  # of prompts
         yield views.by_group(rows, groups)
-        if policies:
-            yield views.policies_by_group(policies)
 
 
 def _only_toml(verifiers: Verifiers | None) -> str | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
-from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy, is_function, user_policy
 from draftproof.experiments.inputs.schemes import shape_name
@@ -188,55 +187,25 @@ def _row(
 ) -> dict[str, Any]:
     """The mixture of the rows of the chosen shapes, root by root."""
     parts = [shape_rows[action]["roots"][root] for root, action in enumerate(choice)]
-    means = [number_of(part["block_efficiency"]) for part in parts]
-    weights = table.weights
-    mean = sum(w * m for w, m in zip(weights, means, strict=True))
-    squares = [number_of(part["variance"]) + m * m for part, m in zip(parts, means, strict=True)]
-    variance = sum(w * s for w, s in zip(weights, squares, strict=True)) - mean * mean
-    deepest = max(len(part["depth_distribution"]) for part in parts)
-    masses = [part["depth_distribution"] + [0.0] * (deepest - len(part["depth_distribution"])) for part in parts]
+    mean = sum(w * number_of(part["block_efficiency"]) for w, part in zip(table.weights, parts, strict=True))
     shares: dict[str, float] = {}
-    for weight, action in zip(weights, choice, strict=True):
+    for weight, action in zip(table.weights, choice, strict=True):
         shape = shape_name(request.schemes[action])
         shares[shape] = shares.get(shape, 0.0) + float(weight)
-    rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
-    deviation = max((number_of(part["max_deviation"]) for part in parts), key=float)
-    groups = getattr(request.problem, "groups", ())  # of prompts
-    times = [float(table.times[action]) for action in choice]
+    rate, timed = table.rate(choice), {}
+    if request.costs:
+        one_token_time = request.times.time({"K": 1, "L1": 0, "L2": 0})
+        timed = {"time": float(table.time(choice)), "speedup": float(rate * one_token_time)}
     return {
-        **_fields(request, spec, named, shares, rate, table.time(choice)),
-        **({"groups": mean_by_group(groups, list(map(float, means)), times)} if groups else {}),
-        **number_fields("block_efficiency", mean),
-        **number_fields("variance", variance),
-        "depth_distribution": [
-            sum(float(w) * m for w, m in zip(weights, depth_masses, strict=True))
-            for depth_masses in zip(*masses, strict=True)
-        ],
-        "lossless": all(part["lossless"] for part in parts),
-        **number_fields("max_deviation", deviation),
-        "over_static": float(rate / table.rate(best_static(table)) - 1),
-        "regret": float(1 - rate / best),
-    }
-
-
-def _fields(
-    request: PolicyRequest, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
-) -> dict[str, Any]:
-    """The policy, its actions and its times."""
-    one_token_time = request.times.time({"K": 1, "L1": 0, "L2": 0})
-    ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    timed = {"time": float(time), "speedup": float(rate * one_token_time)} if request.costs else {}
-    return {
-        "kind": "policy",
         "policy": spec,
         "verifier": named.label,
-        "shape": spec,
-        "control": False,
-        "arithmetic": request.arithmetic,
-        "used": len(ordered),
-        "actions": ordered,
+        "used": len(shares),
+        "actions": dict(sorted(shares.items(), key=lambda item: -item[1])),
+        **number_fields("block_efficiency", mean),
         **number_fields("tokens_per_time", rate if request.costs else None),
         **timed,
+        "over_static": float(rate / table.rate(best_static(table)) - 1),
+        "regret": float(1 - rate / table.rate(AT_ROOTS["greedy"](table))),
     }
 
 

@@ -177,14 +177,6 @@ def by_group(rows: Sequence[Row], groups: Sequence[str]) -> Table:
     )
 
 
-def policies_by_group(rows: Sequence[Row]) -> Table:
-    """What policies bring by group of prompts: tokens per time where times are known."""
-    measure = "tokens per time" if any("speedup" in row for row in rows) else "tokens a block"
-    columns = [Column("policy"), Column("verifier"), *group_columns(measure)]
-    listed = [row | group for row in rows for group in row["groups"]]
-    return Table.of(columns, listed, title=f"{measure} by group of prompts", name="policy_groups")
-
-
 def policies(rows: Sequence[Row]) -> Table:
     """One line for each policy and verifier."""
     columns = [
@@ -197,11 +189,8 @@ def policies(rows: Sequence[Row]) -> Table:
         Column("regret", "percent"),
         Column("used", "count", "shapes"),
         Column("most", title="most used, % of the blocks"),
-        *_LENGTHS[:1],
-        Column("depth_distribution", "shares", shown=False),
         Column("tokens_per_time", "exact", shown=False),
-        Column("max_deviation", "exact", shown=False),
-        *(Column(name, shown=False) for name in ("actions", "lossless", "arithmetic")),
+        Column("actions", shown=False),
     ]
     shown = [
         row

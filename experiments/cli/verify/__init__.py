@@ -8,6 +8,19 @@ from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput, cut, printable
 from draftproof.simulator.instances.instance import Instance
 
+#: What people read of a row; programs get its other fields, too.
+_ROW = (
+    Column("verdict", "verdict"),
+    Column("format"),
+    Column("scheme"),
+    Column("vocab_size", "count", "V"),
+    Column("states", "count"),
+    Column("digest", title="rows"),
+    Column("lower", "exact", "attained"),
+    Column("upper", "exact", "at most"),
+    Column("gap", "exact"),
+)
+
 
 def verify(
     file: str,
@@ -28,6 +41,7 @@ def verify(
         max_trees: Refuse a theorem about more draft trees.
     """
     from draftproof.experiments.cli.verify import bounds, theorems
+    from draftproof.lp_analysis.certificates import LONG_RUN_FORMAT
     from draftproof.lp_analysis.checker import read_certificate
 
     named = [code] if isinstance(code, str) else list(code or ())
@@ -36,9 +50,14 @@ def verify(
     if stated in bounds.KINDS:
         if named:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about its rows, not about code; leave {named[0]} out")
+        if instance is not None and stated == LONG_RUN_FORMAT:
+            raise InvalidInput("a long run is about the rows in its file, after every state; leave the instance out")
         about_rows = Instance.load(instance) if instance else None
         with named_errors(cut(file)):
-            found = bounds.KINDS[stated](fields, about_rows)
+            try:
+                found = {"valid": True, **bounds.KINDS[stated](fields, about_rows)}
+            except InvalidInput as error:
+                found = {"valid": False, "reason": str(error)}
     elif stated in theorems.KINDS:
         if instance is not None:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about all p and q; leave the instance out")
@@ -54,8 +73,7 @@ def verify(
 
 
 def _result(file: str, stated: str, found: dict[str, Any]) -> Result:
-    """The result of a check. found: its fields, and as `lines` what people read of a valid certificate."""
-    valid, lines = found["valid"], found.pop("lines")
+    """The result of a check. found: its fields, and as `notes` what people read of a valid certificate."""
+    valid, notes = found["valid"], found.pop("notes", [])
     row = {"verdict": "VALID" if valid else "REJECTED", "certificate": file, "format": stated, **found}
-    table = Table.whole([Column("verdict", "verdict"), Column("format")], [row])
-    return Result(printable(file), [table], lines if valid else [found["reason"]], 0 if valid else 1)
+    return Result(printable(file), [Table.whole(_ROW, [row])], notes if valid else [found["reason"]], 0 if valid else 1)

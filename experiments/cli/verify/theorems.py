@@ -28,20 +28,20 @@ from draftproof.simulator.theorems.proof.theorem import fields_of
 
 
 def check_theorem(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
-    """Whether a verifier is lossless as stated, as fields for JSON and lines. code: `FILE.py:NAME` of the command."""
+    """Whether a verifier is lossless as stated, as fields for JSON and notes. code: `FILE.py:NAME` of the command."""
     request = _request(fields, code, max_trees)
     subject, shape = request.subject_and_shape()
     request.trees(shape)
     with named_errors(request.named.label):
         found = checked(fields, subject, shape)
     label = request.named.verifier.card.name if request.free else request.named.label
-    lines = [
+    notes = [
         f"{label}: LOSSLESS {views.about_text(shape, len(subject.parameters))}",
         found.reason,
         f"{found.proof.explorer.runs} runs at its points, {found.proof.explorer.oracle.asked} queries of the solver, "
         f"{found.proof.identities} identities",
     ]
-    return {"valid": found.valid, "reason": found.reason, **fields_of(found.proof), "lines": lines}
+    return {"valid": found.valid, "reason": found.reason, **fields_of(found.proof), "notes": notes}
 
 
 def check_relation(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
@@ -54,14 +54,14 @@ def check_relation(fields: dict[str, Any], code: Sequence[str], max_trees: int) 
     with named_errors(f"{request.named.label} {kind} {other.label}"):
         found = checked_relation(fields, kind, one, two, shape)
     relation = found.relation
-    lines = [
+    notes = [
         f"{request.named.label} {views.RELATION[kind]} {other.label} {views.about_text(shape, 0)}",
         found.reason,
         f"{relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
         f"{found.asked} queries of the solver in all",
     ]
     counts = {"cells": relation.cells, "certified": relation.certified, "solved": relation.solved}
-    return {"valid": found.valid, "reason": found.reason, **counts, "lines": lines}
+    return {"valid": found.valid, "reason": found.reason, **counts, "notes": notes}
 
 
 def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees:
     try:
         checker.check(fields)
     except Exception as error:  # whatever a file that is none leads to
-        return {"valid": False, "reason": f"its sums do not add up: {cut(repr(error))}", "lines": []}
+        return {"valid": False, "reason": f"its sums do not add up: {cut(repr(error))}"}
     kind = fields["kind"]
     request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code, max_trees)
     other = None if kind == LOSSLESS else _verifier(fields, "other", code)
@@ -79,7 +79,7 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees:
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     counts = [f"{count:,} {what}" for what, count in checker.counts.items()]
     claim = f"{request.named.label}: {proof.claim}"
-    return {"valid": valid, "reason": reason, "lines": [claim, reason, *counts]}
+    return {"valid": valid, "reason": reason, "notes": [claim, reason, *counts]}
 
 
 #: The check of each format.

@@ -4,8 +4,6 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
-import pytest
-
 from draftproof.lp_analysis import FrontierInterrupted, frontier
 
 LIMITED = ("--bias", "0,.005,.01,.02,.05,.1", "--seconds", "1e-6", "--json")
@@ -71,34 +69,6 @@ def test_a_limit_of_time_gives_certified_bounds(draftproof):
     assert "at most 1e-06 s each" in ran.err
     for point in ran.json["rows"]:
         assert Fraction(point["lower"]) <= Fraction(point["upper"])
-
-
-def test_other_measures_have_a_curve_and_points_below_it(draftproof):
-    pytest.importorskip("cvxpy")
-    small = ("--world", "family:dirichlet,vocab=2", "--K", 1, "--L1", 0, "--L2", 2, "--bias", ".05")
-    for measure in ("token", "first:1", "per_token", "entropy_per_token"):
-        found = draftproof("bound", "ensemble:w=4/5", *small, "--measure", measure, "--json").json
-        none, some = (point["upper"] for point in found["rows"])
-        assert none < some
-        (row,) = found["verifiers"]
-        assert row["bias"] > 0
-        assert row["tokens"] <= row["upper"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--measure", "x"), "measure 'x' is not known; known: block, first:N, token"),
-        (("--measure", "first:x"), "measure 'first:x' is not known"),
-        (("--measure", "token", "--plot", "a.png"), "measure token has no certificate, plot, seconds or dask"),
-        (("--measure", "token", "--L2", 9), "512 paths; other measures than block are for at most 256"),
-    ],
-)
-def test_other_measures_say_what_they_cannot_do(draftproof, arguments, message):
-    pytest.importorskip("cvxpy")
-    ran = draftproof("bound", "--world", "family:dirichlet,vocab=2", "--K", 1, "--L1", 0, "--bias", "0,.01", *arguments)
-    assert ran.code == 2
-    assert message in ran.err
 
 
 def test_fly_on_the_text_has_the_numbers_of_another_model_of_it(draftproof):

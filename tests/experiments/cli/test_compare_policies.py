@@ -30,8 +30,7 @@ def test_policies_of_a_text_are_rows_of_its_shapes_and_static_is_the_best_of_the
         static = policies["static", verifier]
         best = max(trees, key=lambda row: row["tokens_per_time"])
         assert static["actions"] == pytest.approx({best["shape"]: 1.0})
-        for field in ("block_efficiency", "variance", "max_deviation", "lossless"):
-            assert static[field] == best[field]  # fractions
+        assert static["block_efficiency"] == best["block_efficiency"]  # a fraction
         assert static["speedup"] == pytest.approx(best["speedup"], rel=1e-15)
         rates = {name: Fraction(policies[name, verifier]["tokens_per_time"]) for name in names}
         assert max(rates.values()) == rates["greedy"]

@@ -34,7 +34,7 @@ class Mine:
         (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 1", "khisti: LOSSLESS for every p"),
         (("prove", "block", "--equals", "naive", *STEP), "draftproof relation 1", "block has the block efficiency of"),
         (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
-        (("bound", *WORLD, *STEP), "draftproof bound 1", "some lossless verifier has block efficiency"),
+        (("bound", *WORLD, *STEP), "draftproof bound 1", "some lossless verifier has the block efficiency attained"),
         (("bound", *WORLD, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
     ],
 )
