@@ -125,42 +125,15 @@ def _show_all(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
+def _common(name: str, kind: Any, default: Any, *flags: str, **about: Any) -> Parameter:
+    annotation: Any = Annotated[kind, typer.Option(*flags, rich_help_panel=_OUTPUT, **about)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_FILE = {"metavar": "FILE", "help": "A .json, .jsonl, .csv, .md, .html file."}
 #: The options that every verb has.
 _COMMON = [
-    Parameter(
-        "output",
-        Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[
-            list[str] | None,
-            typer.Option(
-                "--output",
-                "-o",
-                metavar="FILE",
-                help="A .json, .jsonl, .csv, .md, .html file.",
-                rich_help_panel=_OUTPUT,
-            ),
-        ],
-    ),
-    Parameter(
-        "json",
-        Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[bool, typer.Option("--json", help="JSON on stdout.", rich_help_panel=_OUTPUT)],
-    ),
-    Parameter(
-        "help_all",
-        Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[
-            bool,
-            typer.Option(
-                "--help-all",
-                help="Every option.",
-                rich_help_panel=_OUTPUT,
-                is_eager=True,
-                callback=_show_all,
-            ),
-        ],
-    ),
+    _common("output", list[str] | None, None, "--output", "-o", **_FILE),
+    _common("json", bool, False, "--json", help="JSON on stdout."),
+    _common("help_all", bool, False, "--help-all", help="Every option.", is_eager=True, callback=_show_all),
 ]

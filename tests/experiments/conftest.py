@@ -56,11 +56,11 @@ def interrupted(monkeypatch) -> Callable[[int], AbstractContextManager[list[Any]
     def after(count: int) -> Iterator[list[Any]]:
         done: list[Any] = []
 
-        def until(cell: Any, builders: Any) -> Any:
+        def until(cell: Any, rows: Any) -> Any:
             if len(done) == count:
                 raise KeyboardInterrupt
             done.append(cell)
-            return compute(cell, builders)
+            return compute(cell, rows)
 
         with monkeypatch.context() as patch:
             patch.setattr(work, "row", until)

@@ -17,7 +17,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.output import number_fields
-from draftproof.experiments.shared.progress import counted, duration, named_errors
+from draftproof.experiments.shared.progress import counted, named_errors
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import Fails, InvalidInput, TooLarge
@@ -28,22 +28,27 @@ from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 #: The kind of the row of a verifier that fails, and has no law.
 FAILURE = "failure"
-#: Before a comparison with a row of more seconds that row is named.
-LONG = 60.0
 
 
-class RowBuilder:
-    """Computes the rows of one world. All rows share its roots and evaluators."""
+class Rows:
+    """Computes rows, in each process; those of one world share its roots and evaluators."""
 
-    def __init__(self, place: Place, settings: Settings) -> None:
-        self._place, self._world, self._settings = place, place.world, settings
+    def __init__(self, places: Sequence[Place], settings: Settings) -> None:
+        self._arguments = places, settings
+        self._places, self._settings = places, settings
         numbers = arithmetic_named(settings.arithmetic)
-        self._source_roots = lru_cache(lambda depth: self._world.cases(depth, numbers))
-        self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._source_roots(depth)])
-        self._evaluators: dict[str, Evaluator] = {}
+        self._source_roots = lru_cache(maxsize=64)(lambda place, depth: places[place].world.cases(depth, numbers))
+        self._evaluators: dict[tuple[int, str], Evaluator] = {}
+        self._roots = lru_cache(maxsize=64)(
+            lambda place, depth: [root.converted(numbers, depth) for root in self._source_roots(place, depth)]
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Rows, self._arguments
 
     def row(self, cell: Cell) -> dict[str, Any]:
         """One row: a law, or where there is no verifier the bounds of the optimum, or how the verifier fails."""
+        place = self._places[cell.place]
         try:
             fields = self._optimum(cell) if cell.verifier is None else self._law(cell, cell.verifier)
         except Fails as error:
@@ -51,28 +56,27 @@ class RowBuilder:
             about = {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "scheme": cell.scheme.as_dict()}
             failed = {"error": str(error), "fails_on": error.instance.as_dict(), "lossless": False}
             fields = {"kind": FAILURE, **about, **failed}
-        about = {"source": self._world.source, "options": self._place.options}
-        return {**fields, **about, "versions": versions()}
+        return {**fields, "source": place.world.source, "options": place.options, "versions": versions()}
 
     def _optimum(self, cell: Cell) -> dict[str, Any]:
-        bounds = [bound_root(root, cell.scheme, GOAL) for root in bound_roots(self._world, cell.scheme)]
+        roots = bound_roots(self._places[cell.place].world, cell.scheme)
+        bounds = [bound_root(root, cell.scheme, GOAL) for root in roots]
         return {"kind": "bound", **bound_fields(bounds, cell.scheme)}
 
     def _law(self, cell: Cell, named: NamedVerifier) -> dict[str, Any]:
         """The exact law at every root, checked for losslessness, and its weighted average."""
         started, scheme = time.perf_counter(), cell.scheme
-        if named.spec not in self._evaluators:
-            self._evaluators[named.spec] = self._settings.evaluator(named)
+        evaluator = self._evaluator(cell.place, named)
         planned = isinstance(named.verifier, Planned)  # its plan needs the exact rows, in either arithmetic
-        roots = self._source_roots(scheme.depth)
+        roots = self._source_roots(cell.place, scheme.depth)
         checks = []
-        for source_root, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
+        for source_root, root in zip(roots, roots if planned else self._roots(cell.place, scheme.depth), strict=True):
             with named_errors(f"{named.label} on {scheme}, root {root.name!r}"):
-                result = self._evaluators[named.spec].check(root.target, root.draft, scheme)
+                result = evaluator.check(root.target, root.draft, scheme)
                 checks.append(self._exact(result, named, source_root) if result.rounding_decides else result)
         fields = _row_fields(cell, named, roots, checks)
         if self._settings.steady:
-            fields |= number_fields("steady_state", self._steady_state(named, scheme, roots[0]))
+            fields |= number_fields("steady_state", self._steady_state(evaluator, named, scheme, roots[0]))
         seconds = round(time.perf_counter() - started, 3)
         return {**fields, "arithmetic": self._settings.arithmetic, "seconds": seconds}
 
@@ -83,11 +87,20 @@ class RowBuilder:
             return exact.check(root.target, root.draft, result.scheme)
         return result
 
-    def _steady_state(self, named: NamedVerifier, scheme: DraftScheme, root: Case) -> Fraction | float:
+    def _evaluator(self, place: int, named: NamedVerifier) -> Evaluator:
+        """That of a verifier in a world; rows of one world come together."""
+        if (place, named.spec) not in self._evaluators:
+            self._evaluators = {key: each for key, each in self._evaluators.items() if key[0] == place}
+            self._evaluators[place, named.spec] = self._settings.evaluator(named)
+        return self._evaluators[place, named.spec]
+
+    def _steady_state(
+        self, evaluator: Evaluator, named: NamedVerifier, scheme: DraftScheme, root: Case
+    ) -> Fraction | float:
         if not isinstance(scheme, Delayed):
             raise InvalidInput(f"steady_state is computed for delayed trees, not for {scheme}")
         with named_errors(f"{named.label} on {scheme}, steady_state"):
-            return self._evaluators[named.spec].steady_state(root.target, root.draft, scheme).efficiency
+            return evaluator.steady_state(root.target, root.draft, scheme).efficiency
 
 
 def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks: Sequence[Check]) -> dict[str, Any]:
@@ -115,23 +128,12 @@ def compute_all(plan: Plan, cells: Sequence[Cell], store: Store, machines: Machi
     missing = [cell for cell in cells if cell.strong_id not in store]
     ordered = sorted(cells, key=lambda cell: (cell.place, cell.cost.seconds))
     questions = list({cell.strong_id: cell.question() for cell in ordered}.values())
-    run(questions, store, row, Builders(plan.places, plan.settings), machines=machines, message=_steps(missing))
+    run(questions, store, row, Rows(plan.places, plan.settings), machines=machines, message=_steps(missing))
 
 
-class Builders:
-    """What computes the rows of each world: made once in each process, for some worlds at a time."""
-
-    def __init__(self, places: Sequence[Place], settings: Settings) -> None:
-        self._arguments = places, settings
-        self.of = lru_cache(maxsize=64)(lambda number: RowBuilder(places[number], settings))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Builders, self._arguments
-
-
-def row(cell: Cell, builders: Builders) -> dict[str, Any]:
+def row(cell: Cell, rows: Rows) -> dict[str, Any]:
     """The row of a cell."""
-    return builders.of(cell.place).row(cell)
+    return rows.row(cell)
 
 
 def _steps(cells: Sequence[Cell]) -> str:
@@ -139,11 +141,7 @@ def _steps(cells: Sequence[Cell]) -> str:
     programs = sum(cell.cost.steps for cell in cells if cell.cost.engine == "bound")
     steps = sum(cell.cost.steps for cell in cells) - runs - programs
     amounts = ((runs, "run", ""), (steps, "step", " of structured engines"), (programs, "program", " for the optimum"))
-    said = [counted(amount, noun) + of for amount, noun, of in amounts if amount]
-    longest = max(cells, key=lambda cell: cell.cost.seconds, default=None)
-    if longest is not None and longest.verifier is not None and longest.cost.seconds > LONG:
-        said.append(f"the longest {longest.verifier.label} on {longest.scheme}, {duration(longest.cost.seconds)}")
-    return ", ".join(said) or "nothing to do"
+    return ", ".join(counted(amount, noun) + of for amount, noun, of in amounts if amount) or "nothing to do"
 
 
 def _root_fields(root: Case, result: Check) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def prove(
         request = replace(request, vocab_size=LARGER_VOCABULARY)
     known = work.known_row(request, store)
     if known is not None and certificate is None and not formula:
-        return views.stored_result(request, known, larger)
+        return views.proved_result(request, known, larger)
     report = work.run_proof(request, formula, certificate, machines, store)
     work.store_row(report, store)
     return views.report_result(report, larger, witness)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -100,49 +100,51 @@ def result_of(found: Report | Related | EverySize, witness_file: str | None) -> 
 
 def report_result(report: Report, larger: LargerVocabulary | None, witness_file: str | None) -> Result:
     """The result of a proof. larger: of points of a larger vocabulary, where they were tried."""
-    proof, shape = report.proof, report.proof.shape
-    about = about_text(shape, len(proof.subject.parameters))
-    words = {"proved": f"LOSSLESS {about}", "refuted": "REFUTED", "open": f"NOT PROVED {about}"}[report.verdict]
-    row = report.as_json() | {"larger": None if larger is None else vars(larger)}
-    title = f"{report.request.named.label} on {report.request.scheme}"
-    if proof.refutation is not None:
-        empty = dict.fromkeys(("verdict_cells", "identities", "cells", "degree", "solver_questions", "compared"))
-        row |= empty | _refutation_fields(proof.refutation)
-        found = proof.refutation
-        witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
-        file = witness_file or str(witness_path(witness.verifier, witness.instance))
-        again = check_again(report.request.named, scheme_flag(witness.instance.scheme), file)
-        tables = [_theorem_table(row, words, shape), *witness_tables(witness, file, again)]
-        return Result(title, tables, (), CODES[report.verdict], {file: witness.instance.dumps()})
-    notes = [f"undecided where {', '.join(conditions(shape, region))}" for region in proof.open_cells[:SHOWN]]
-    if proof.open_cells:
+    proof, row = report.proof, report.as_json()
+    if proof.proved:
+        return proved_result(report.request, row, larger)
+    shape = proof.shape
+    if proof.refutation is None:
+        words = f"NOT PROVED {about_text(shape, len(proof.subject.parameters))}"
         row["open_share"], row["open_share_at_most"] = open_share(proof)
-    tables = [_theorem_table(row, words, shape)]
-    if report.formulas:
-        tables.append(_formulas(report))
-        notes.append("p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others")
-    return Result(title, tables, (*notes, *_of_larger(larger)), CODES[report.verdict])
+        notes = [f"undecided where {', '.join(conditions(shape, region))}" for region in proof.open_cells[:SHOWN]]
+        return _theorem(report.request, row, words, larger, notes=notes)
+    empty = dict.fromkeys(("verdict_cells", "identities", "cells", "degree", "solver_questions", "compared"))
+    row |= empty | _refutation_fields(proof.refutation)
+    found = proof.refutation
+    witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
+    file = witness_file or str(witness_path(witness.verifier, witness.instance))
+    again = check_again(report.request.named, scheme_flag(witness.instance.scheme), file)
+    result = _theorem(report.request, row, "REFUTED", None, witness_tables(witness, file, again))
+    return replace(result, files={file: witness.instance.dumps()})
 
 
-def stored_result(request: Request, row: Mapping[str, Any], larger: LargerVocabulary | None) -> Result:
-    """The result of a theorem from the store."""
+def proved_result(request: Request, row: Mapping[str, Any], larger: LargerVocabulary | None) -> Result:
+    """The result of a theorem from its row, also one of a store. larger: see `report_result`."""
     subject, shape = request.subject_and_shape()
-    fields = {key: row[key] for key in ("verdict", "vocab_size", "identities", "cells", "seconds")}
-    fields |= {"verifier": request.named.label, "zeros": request.zeros, "open_cells": 0}
-    words = f"LOSSLESS {about_text(shape, len(subject.parameters))}, from the store"
-    table = _theorem_table(fields, words, shape)
-    return Result(f"{request.named.label} on {request.scheme}", [table], _of_larger(larger))
+    words, formulas = f"LOSSLESS {about_text(shape, len(subject.parameters))}", row["formulas"]
+    notes = ["p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others"]
+    tables = [_formulas(formulas)] if formulas else []
+    return _theorem(request, row, words, larger, tables, notes if formulas else [])
 
 
-def _of_larger(larger: LargerVocabulary | None) -> list[str]:
-    return [] if larger is None else [str(larger)]
-
-
-def _theorem_table(row: Mapping[str, Any], words: str, shape: Shape) -> Table:
+def _theorem(
+    request: Request,
+    row: Mapping[str, Any],
+    words: str,
+    larger: LargerVocabulary | None,
+    tables: Sequence[Table] = (),
+    notes: Sequence[str] = (),
+) -> Result:
+    """The row of a theorem with its verdict in words, and what stands below it."""
     open_cells = f"incomplete: {row['open_cells']} cells are undecided" if row["open_cells"] else "complete"
-    fields = {name: value for name, value in row.items() if name != "formulas"}
-    fields |= {"verdict": words, "scheme": str(shape.scheme), "proved": row["verdict"] == "proved"}
-    return Table.whole(_THEOREM, [{**fields, "coverage": None if row["verdict"] == "refuted" else open_cells}])
+    fields = {name: value for name, value in row.items() if name not in ("formulas", "kind", "strong_id")}
+    fields |= {"verdict": words, "scheme": str(request.scheme), "proved": row["verdict"] == "proved"}
+    fields |= {"coverage": None if row["verdict"] == "refuted" else open_cells}
+    fields["larger"] = None if larger is None else vars(larger)
+    notes = [*notes, *([] if larger is None else [str(larger)])]
+    title = f"{request.named.label} on {request.scheme}"
+    return Result(title, [Table.whole(_THEOREM, [fields]), *tables], notes, CODES[row["verdict"]])
 
 
 def _refutation_fields(refutation: Refutation) -> dict[str, Any]:
@@ -152,13 +154,13 @@ def _refutation_fields(refutation: Refutation) -> dict[str, Any]:
     return {"polynomial": refutation.polynomial, "cell": (cell or "p and q are distributions") if known else None}
 
 
-def _formulas(report: Report) -> Table:
+def _formulas(formulas: Sequence[Mapping[str, Any]]) -> Table:
     """Each formula with the cells on which it holds."""
     rows = []
-    for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
-        regions: dict[str, list[tuple[str, ...]]] = {}
+    for name, cells in groupby(formulas, key=lambda cell: cell["name"]):
+        regions: dict[str, list[Sequence[str]]] = {}
         for cell in cells:
-            regions.setdefault(cell.formula, []).append(cell.conditions)
+            regions.setdefault(cell["formula"], []).append(cell["conditions"])
         for formula, parts in regions.items():
             where = "; or ".join(", ".join(part) for part in parts) if all(parts) else "everywhere"
             rows.append({"name": name, "formula": formula, "where": where, "cells": parts})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.cli.compare.planning import Place, Plan
-from draftproof.experiments.cli.compare.work import RowBuilder
+from draftproof.experiments.cli.compare.work import Rows
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines
 from draftproof.experiments.inputs.verifiers import USUAL, Settings, find_verifier
 from draftproof.experiments.inputs.worlds import FamilyWorld
@@ -215,7 +215,7 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
     def conversions(*names):
         plan = Plan([Place(problem, "w")], [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
         tasks = plan.laws(0, plan.schemes)
-        place = RowBuilder(plan.places[0], settings)
+        place = Rows(plan.places, settings)
         converted.clear()
         rows = [place.row(task) for task in tasks]
         assert all(row["lossless"] for row in rows)
