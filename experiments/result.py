@@ -38,7 +38,7 @@ Kind: TypeAlias = Literal["text", "exact", "percent", "shares", "interval", "cou
 #: Digits of rounded numbers in a table of many rows; a single row has room for more.
 DIGITS = 5
 #: Kinds whose cells stand at the right.
-_NUMBERS = ("exact", "percent", "interval", "count")
+NUMBERS = ("exact", "percent", "interval", "count")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Table:
             return Group(*([self.title] if self.title else []), Padding(grid, (0, 0, 0, 2), expand=False))
         table = RichTable(title=self.caption or None, title_justify="left")
         for column in columns:
-            table.add_column(column.heading, justify="right" if column.kind in _NUMBERS else "left", overflow="fold")
+            table.add_column(column.heading, justify="right" if column.kind in NUMBERS else "left", overflow="fold")
         for row in cells:
             table.add_row(*(_styled(column.kind, text) for column, text in zip(columns, row, strict=True)))
         return table
@@ -182,7 +182,7 @@ class Table:
             lines = [[each.heading, cell(each.kind, text)] for each, text in zip(columns, cells[0], strict=True)]
             return str(tabulate(lines, ["", ""], tablefmt=form, disable_numparse=True))
         body = [[cell(each.kind, text) for each, text in zip(columns, row, strict=True)] for row in cells]
-        sides = ["right" if each.kind in _NUMBERS else "left" for each in columns]
+        sides = ["right" if each.kind in NUMBERS else "left" for each in columns]
         headings = [each.heading for each in columns]
         return str(tabulate(body, headings, tablefmt=form, disable_numparse=True, colalign=sides if body else None))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from draftproof.experiments.result import Result, Table
-from draftproof.experiments.shared.output import printable_json
 from draftproof.simulator.errors import InvalidInput
 
 #: Said of stores without rows for a page, such as those of claims.
@@ -20,11 +18,11 @@ _NOTHING = "no rows that a page of results shows; -o ROWS.csv or ROWS.md writes 
 class Report(Result):
     """What stores say. `.html` is a page of its own, `.csv` and `.md` have all rows, `.json` has every number.
 
-    stores: their files. summary: every number that the page shows.
+    stores: their files. needed: the rows that the page shows, by their kind.
     """
 
     stores: Sequence[str] = ()
-    summary: Mapping[str, Any] = field(default_factory=dict)
+    needed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @cached_property
     def stored(self) -> Table:
@@ -37,11 +35,6 @@ class Report(Result):
     def rows(self) -> list[dict[str, Any]]:
         """All rows of the stores: `pandas.DataFrame(report.rows)`."""
         return self.stored.records()
-
-    def json(self) -> str:
-        """The numbers of the page."""
-        fields = {"title": self.title, "verdict": self.verdict, **self.summary}
-        return printable_json(json.dumps(fields, indent=2, ensure_ascii=False)) + "\n"
 
     def csv(self) -> str:
         """All rows as comma-separated values."""
@@ -56,9 +49,9 @@ class Report(Result):
         from draftproof.experiments.grid.report import page
         from draftproof.experiments.grid.rows import versions
 
-        if not self.summary["findings"]:
+        if not self.tables:
             raise InvalidInput(f"{', '.join(self.stores)}: {_NOTHING}")
-        return page(self.summary, self.stores, versions()["draftproof"])
+        return page(self, self.needed, self.stores, versions()["draftproof"])
 
     _repr_html_ = Result.html
 
@@ -71,10 +64,10 @@ def report(stores: str | Sequence[str], /) -> Result:
     Args:
         stores: Stores, as --resume writes them.
     """
-    from draftproof.experiments.grid.report.summary import read, summarise
+    from draftproof.experiments.grid.report.rows import read
+    from draftproof.experiments.grid.report.tables import findings, tables_of
 
     listed = [stores] if isinstance(stores, str) else list(stores)
-    summary = summarise(read(listed))
-    return Report(
-        f"report of {', '.join(listed)}", (), summary["findings"] or [_NOTHING], stores=listed, summary=summary
-    )
+    rows = read(listed)
+    said = list(findings(rows)) or [_NOTHING]
+    return Report(f"report of {', '.join(listed)}", tables_of(rows), said, stores=listed, needed=rows)

@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from textwrap import wrap
 from typing import Any
 
@@ -34,12 +35,12 @@ def as_png(figure: Any, dots_an_inch: int) -> bytes:
     return buffer.getvalue()
 
 
-def as_svg(figure: Any, name: str) -> str:
-    """The figure as an SVG element with text as text; it is closed. name: makes its ids unique in a page."""
+def as_svg(figure: Any) -> str:
+    """The figure as an SVG element with text as text; it is closed."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "draftproof"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     matplotlib_pyplot().close(figure)
     text = buffer.getvalue()
@@ -112,112 +113,81 @@ def gains(lines: Lines) -> Lines:
 
 
 def highlighted(lines: Lines, count: int) -> list[str]:
-    """The `count` best lines on average; where there are more lines, none that is close to a better one everywhere."""
-    heights = {name: dict(point[:2] for point in points) for name, points in lines.items() if name != _OPTIMUM}
-    near = max((max(own.values()) - min(own.values()) for own in heights.values()), default=0.0)
-    near = min(near, max((y for own in heights.values() for y in own.values()), default=0.0)) / 3
-    chosen: list[str] = []
-    for name in sorted(heights, key=lambda name: -sum(heights[name].values()) / len(heights[name])):
-        apart = [
-            max((abs(y - heights[other][x]) for x, y in heights[name].items() if x in heights[other]), default=0.0)
-            for other in chosen
-        ]
-        if len(heights) <= count or (len(chosen) < count and all(gap > near for gap in apart)):
-            chosen.append(name)
-    return chosen
+    """The `count` best lines on average."""
+    means = {name: fmean(y for _, y, _ in points) for name, points in lines.items() if points and name != _OPTIMUM}
+    return sorted(means, key=lambda name: -means[name])[:count]
 
 
-def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> str:
-    """Draw the gains of lines on matplotlib `axes`: a few by name, others grey. Returns a line about the others.
+def draw_delay(axes: Any, lines: Lines) -> bool:
+    """Draw the gains of lines on matplotlib `axes`: a few by name, others grey; returns whether there are grey ones.
 
-    The region above the upper bound is shaded. room: for the names, as a share of the width.
+    The region above the upper bound is shaded.
     """
     shapes: dict[int, set[str]] = defaultdict(set)
     for line in lines.values():
         for delay, _, shape in line:
             shapes[delay] |= {shape} - {""}
-    axes.set_xlim(min(shapes) - room * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
+    axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)  # room for the names
     axes.set_xticks(sorted(shapes), [f"{at}\n" + "\nor ".join(sorted(shapes[at])) for at in sorted(shapes)])
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
     axes.set_ylabel(f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]")
     lines = gains(lines)
     named = highlighted(lines, NAMED)
     values = [y for points in lines.values() for _, y, _ in points]
-    lowest = -max(values)  # lines far below the baseline would flatten the others
-    outside = sorted(name for name, points in lines.items() if all(y < lowest for _, y, _ in points))
-    values = [y for y in values if y >= lowest]
+    values = [y for y in values if y >= -max(values)]  # lines far below the baseline would flatten the others
     margin = 0.12 * (max(values) - min(values) or 1.0)
     low, high = min(values) - margin, max(values) + margin
     if bound := lines.get(_OPTIMUM):
-        x, y = [point[0] for point in bound], [point[1] for point in bound]
-        axes.fill_between(x, y, high, color="0.88", zorder=0, linewidth=0)
-        axes.plot(x, y, color="0.25", linewidth=2.5, zorder=1)
-        axes.text(x[-1], high - 0.3 * margin, "no lossless verifier gets here ", ha="right", va="top", color="0.25")
-    others = [name for name in lines if name not in (*named, *outside, _OPTIMUM)]
+        delays, most = _columns(bound)
+        axes.fill_between(delays, most, high, color="0.88", zorder=0, linewidth=0)
+        axes.plot(delays, most, color="0.25", linewidth=2.5, zorder=1)
+        words = "no lossless verifier gets here "
+        axes.text(delays[-1], high - 0.3 * margin, words, ha="right", va="top", color="0.25")
+    others = [name for name in lines if name not in (*named, _OPTIMUM)]
     for name in others:
         axes.plot(*_columns(lines[name]), color="0.75", linewidth=0.8, zorder=1)
-    for number, name in enumerate(named):
+    heights = _apart([lines[name][0][1] for name in named], 0.062 * (high - low))
+    for number, (name, height) in enumerate(zip(named, heights, strict=True)):
         style = line_style(number)
         axes.plot(*_columns(lines[name]), **style, markersize=6, linewidth=1.8, zorder=3)
-    places = _spread([lines[name][0][1] for name in named], 0.062 * (high - low))
-    for number, (name, place) in enumerate(zip(named, places, strict=True)):
-        start = lines[name][0]
-        axes.annotate(
-            name,
-            (start[0], start[1]),
-            (start[0] - 0.18, place),
-            ha="right",
-            va="center",
-            color=line_style(number)["color"],
-            arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4},
-        )
+        x, y, _ = lines[name][0]
+        arrow = {"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4}
+        place = {"xytext": (x - 0.18, height), "ha": "right", "va": "center"}
+        axes.annotate(name, (x, y), **place, color=style["color"], arrowprops=arrow)
     axes.set_ylim(low, high)
     style_axes(axes)
-    below = f"below the picture: {', '.join(outside)}" if outside else ""
-    return "; ".join(part for part in ("grey: other verifiers" if others else "", below) if part)
+    return bool(others)
 
 
 def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
     return [point[0] for point in points], [point[1] for point in points]
 
 
-def _spread(heights: Sequence[float], least: float) -> list[float]:
+def _apart(heights: Sequence[float], least: float) -> list[float]:
     """Heights for labels near these heights, at least `least` apart and in the same order."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
-    places = list(heights)
+    moved = list(heights)
     for _ in range(200):
         for below, above in pairwise(order):
-            short = least - (places[above] - places[below])
+            short = least - (moved[above] - moved[below])
             if short > 1e-12:
-                places[above] += short / 2
-                places[below] -= short / 2
-    return places
+                moved[above] += short / 2
+                moved[below] -= short / 2
+    return moved
 
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     """A PNG of the comparison, 200 dots an inch; empty if there is no line to draw."""
-    pyplot = matplotlib_pyplot()
-    budget = best_budget(rows)
-    lines = delay_lines(rows, budget)
+    lines = delay_lines(rows, budget := best_budget(rows))
     if not any(name != _OPTIMUM for name in lines):
         return b""
-    figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
-    about = [caption, draw_delay(axes, lines)]
+    figure, axes = matplotlib_pyplot().subplots(figsize=(7.4, 4.8), layout="constrained")
+    about = [caption, *["grey: other verifiers"] * draw_delay(axes, lines)]
     if undrawn(rows):
         about.append(f"not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}")
-    proved = all(row["arithmetic"] == "rational" for row in rows)
-    how = "exact" if proved else "exact to rounding"
-    figure.suptitle(
-        "\n".join(
-            [
-                f"Block efficiency and its upper bound: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
-                *wrap("; ".join(filter(None, about)), 115),
-            ]
-        ),
-        x=0.01,
-        ha="left",
-        fontsize=9,
-    )
+    how = "exact" if all(row["arithmetic"] == "rational" for row in rows) else "exact to rounding"
+    title = f"Block efficiency and its upper bound: {how}, {budget} drafted tokens (L1 + K L2 = {budget})"
+    figure.suptitle("\n".join([title, *wrap("; ".join(about), 115)]), x=0.01, ha="left", fontsize=9)
     return as_png(figure, 200)
 
 

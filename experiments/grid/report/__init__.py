@@ -1,137 +1,97 @@
-"""The report as one HTML file that loads nothing: light and dark, for a wide window, a phone and print."""
+"""The report as one HTML file that loads nothing: light and dark, for a window, a phone and print."""
 
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import cycle
+from statistics import fmean
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from draftproof.experiments.grid.figures import as_svg, draw_delay, line_style, matplotlib_pyplot
-from draftproof.experiments.grid.report import equal_terms, section
-from draftproof.experiments.grid.report.section import Cell, Section, axis_position
-from draftproof.experiments.grid.report.summary import percent as in_percent
+from draftproof.experiments.grid.figures import as_svg, best_budget, delay_lines, draw_delay, matplotlib_pyplot
+from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped, worlds_on_schemes
+from draftproof.experiments.grid.report.tables import COLUMNS
+from draftproof.experiments.grid.store import Row
+from draftproof.experiments.result import DIGITS, NUMBERS, Result, Table, text_of
 
-#: Colours of the verifiers after the highlighted lines of the figure, which have those of `line_style`.
-_COLOURS = (
-    "#7a5195", "#b15928", "#6a8f00", "#c2185b", "#00838f", "#8d6e63", "#5c6bc0", "#ef5675", "#4b7c4b", "#bc80bd",
-    "#556b2f", "#4682b4", "#708090", "#8fbc3f", "#e377c2", "#17becf", "#a05d00", "#9e9ac8", "#2e8b57", "#cd5c5c",
-)  # fmt: skip
-_NAMED = 7
 #: Colours of a figure, and the CSS variables of the page that replace them.
 _THEME = {
     "#000000": "currentColor", "#404040": "var(--ink)", "#e0e0e0": "var(--soft)", "#e6e6e6": "var(--line)",
     "#bfbfbf": "var(--faint)", "#b3b3b3": "var(--faint)", "#ffffff": "var(--paper)",
 }  # fmt: skip
-#: Tables with a line for each row, by the field of the summary: title, and by heading a field and its cell's function.
-_VERIFIER = ("verifier", section.name)
-_LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
-    ("refuted", "Refuted", {
-        "verifier": ("verifier", section.text), "control": ("control", lambda is_one: section.text("yes" * is_one)),
-        "rows": ("rows", section.count), "refuted by": ("refuted", section.count),
-        "largest deviation from p": ("deviation", section.number), "on": ("scheme", section.text),
-        "command": ("command", section.command),
-    }),
-    ("cells", "On real models", {
-        "verifier": _VERIFIER, "scheme": ("shape", section.text), "predicted": ("predicted", section.number),
-        "measured": ("measured", section.number), "standard error": ("total_error", section.number),
-        "z": ("z", lambda z: Cell(f"{z:+.2f}", kind="n")), "blocks": ("blocks", section.count),
-    }),
-    ("theorems", "Proved for all p and q", {
-        "verifier": _VERIFIER, "scheme": ("shape", section.text), "V": ("vocab_size", section.count),
-        "identities": ("identities", section.count),
-    }),
-)  # fmt: skip
-_REFUTED = (
-    "On schemes of this kind these are in no other table: the block efficiency of a lossy verifier does not count. "
-    "Controls are wrong on purpose; where no row here refutes one, draftproof check does."
-)
-#: The most lines of a table, and the most of a table whose cells have texts on hover.
-MOST_LINES, MOST_LINES_WITH_HOVER = 120, 40
+#: The most lines of a table; longer tables than the second number are opened by a click.
+MOST_LINES, MOST_OPEN = 300, 60
 
 
-def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
-    """The whole report. stores: the files that it was made from."""
+def page(result: Result, rows: Mapping[str, Sequence[Row]], stores: Sequence[str], version: str) -> str:
+    """The whole report. rows: by their kind, for the figure. stores: the files that it was made from."""
     loader = PackageLoader("draftproof.experiments.grid.report", "")
     template = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return template.get_template("report.html.j2").render(
-        summary=summary,
         named=", ".join(stores),
         version=version,
         again=shlex.join(["draftproof", "report", *stores, "--json"]),
-        colours=_colours(summary),
-        pictures=_pictures(summary["delay"]["lines"]),
-        places={
-            row["verifier"]: [100 * axis_position(1 - share) for share in row["deciles"]]
-            for row in summary["verifiers"]
-        },
-        axis_position=axis_position,
-        percent=in_percent,
-        notes=list(equal_terms.findings(summary)),
-        sections=sorted((_shortened(part) for part in _sections(summary) if part.rows), key=lambda part: part.folded),
+        findings=result.notes,
+        figure=_figure(worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])),
+        sections=[_section(table) for table in result.tables],
     )
 
 
-def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
-    """One colour for each verifier; the colours of the figure first."""
-    rows = [*summary["verifiers"], *summary["cells"], *summary["theorems"]]
-    names = dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)])
-    palette = cycle([*(line_style(place)["color"].lower() for place in range(_NAMED)), *_COLOURS])
-    return {name: _THEME.get(colour, colour) for name, colour in zip(names, palette, strict=False)}
+def _figure(pairs: Sequence[WorldOnScheme]) -> Markup:
+    """The figure of delays; empty without a line of two points."""
+    rows = list(_means(pairs))
+    lines = delay_lines(rows, budget := best_budget(rows))
+    if all(len(line) < 2 for line in lines.values()):
+        return Markup("")
+    figure, axes = matplotlib_pyplot().subplots(figsize=(8.4, 4.6), layout="constrained")
+    draw_delay(axes, lines)
+    axes.set_title(f"Trees of {budget} drafted tokens (L1 + K L2 = {budget}), the best shape at each delay", loc="left")
+    svg = as_svg(figure)
+    for colour, role in _THEME.items():
+        svg = svg.replace(colour, role)
+    return Markup(svg)  # names are escaped in it
 
 
-def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
-    """The figure of delays for a wide window and for a narrow one; none without lines."""
-    pictures = []
-    for width, size, room in (("wide", (8.4, 4.6), 0.3), ("narrow", (4.3, 4.6), 0.68)) if lines else ():
-        figure, axes = matplotlib_pyplot().subplots(figsize=size, layout="constrained")
-        draw_delay(axes, lines, room)
-        axes.set_xlabel("delay depth L1 (tokens before the tree branches)")
-        svg = as_svg(figure, width)
-        for colour, role in _THEME.items():
-            svg = svg.replace(colour, role)
-        pictures.append(Markup(svg.replace("<svg ", f'<svg class="{width}" role="img" ', 1)))  # names are escaped in it
-    return pictures
+def _means(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
+    """The rows of the figure: means over worlds of delayed trees, of the shapes with the most worlds."""
+    groups = grouped((pair for pair in pairs if pair.is_delayed), lambda pair: pair.row["shape"])
+    most = max(map(len, groups.values()), default=0)
+    for group in groups.values():
+        first, bounds = group[0], [pair.upper for pair in group if pair.upper is not None]
+        for name in first.values:
+            values = [pair.values[name] for pair in group if name in pair.values]
+            if len(values) == most:
+                yield {
+                    **first.row, **first.row["scheme"], "verifier": name, "control": False, "lossless": True,
+                    "block_efficiency_float": fmean(values),
+                    "optimum_upper_float": fmean(bounds) if len(bounds) == most else None,
+                }  # fmt: skip
 
 
-def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
-    refuted, *others = (section.listing(name, title, summary[name], columns) for name, title, columns in _LISTINGS)
-    yield replace(refuted, note=_REFUTED)
-    yield _schemes(summary)
-    yield from equal_terms.sections(summary)
-    yield from others
+def _section(table: Table) -> dict[str, Any]:
+    """What the template shows of a table: text of every cell, by columns that are not empty."""
+    places = [place for place in range(len(table.columns)) if any(row[place] is not None for row in table.rows)]
+    columns = [table.columns[place] for place in places]
+    note = COLUMNS[table.name][1]
+    if len(table.rows) > MOST_LINES:
+        note = f"{note} The first {MOST_LINES} of {len(table.rows):,} lines; --json has all.".strip()
+    return {
+        "name": table.name,
+        "title": table.title,
+        "note": note,
+        "folded": len(table.rows) > MOST_OPEN,
+        "headings": [(column.heading, _style(column.kind)) for column in columns],
+        "rows": [
+            [
+                (text_of(table.columns[place].kind, row[place], DIGITS), _style(table.columns[place].kind))
+                for place in places
+            ]
+            for row in table.rows[:MOST_LINES]
+        ],
+    }
 
 
-def _shortened(section: Section) -> Section:
-    """The section with at most `MOST_LINES` lines, and without texts on hover where it is long."""
-    rows, note = section.rows, section.note
-    if len(rows) > MOST_LINES:
-        note = f"{note} The first {MOST_LINES} of {len(rows):,} lines; --json has all.".strip()
-    if len(rows) > MOST_LINES_WITH_HOVER:
-        rows = [[cell._replace(hover="") for cell in row] for row in rows[:MOST_LINES]]
-    return replace(section, rows=rows, note=note)
-
-
-def _schemes(summary: Mapping[str, Any]) -> Section:
-    names = [row["verifier"] for row in summary["verifiers"]]
-    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in summary["by_scheme"]:
-        groups[row["scheme"]].append(row)
-    cells: list[list[Cell]] = []
-    for scheme, group in groups.items():
-        first = group[0]
-        top = max(row["mean"] for row in group) if first["optimum"] is None else first["optimum"]
-        shares = {row["verifier"]: (1 - row["mean"] / top, f"{row['mean']:.4f}") for row in group}
-        about = [section.text(scheme.removeprefix("delayed:")), section.count(first["nodes"]), section.number(top)]
-        cells.append([*about, *section.shaded(shares, names), section.command(summary["commands"][scheme])])
-    note = (
-        "Percent below the best possible, of mean tokens a block: below the optimum, or below the best verifier where "
-        "the optimum is not known."
-    )
-    labels = ("scheme", "drafted", "best possible")
-    return Section("schemes", "Draft schemes", [*labels, *names, "command"], cells, note, verifier_columns=True)
+def _style(kind: str) -> str:
+    return "command" if kind == "command" else "number" if kind in NUMBERS else ""

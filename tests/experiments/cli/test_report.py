@@ -7,17 +7,14 @@ import sqlite3
 import sys
 from contextlib import closing
 from html.parser import HTMLParser
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 import draftproof as dp
-from draftproof.experiments.grid.report import page
-from draftproof.experiments.grid.report.matched import TIMES, WorldOnScheme, comparisons, matched, worlds_on_schemes
-from draftproof.experiments.grid.report.summary import ordering, summarise
+from draftproof.experiments.grid.report.rows import WorldOnScheme, worlds_on_schemes
+from draftproof.experiments.grid.report.terms import TIMES, matched, ordering
 from draftproof.experiments.grid.store import Store
-from draftproof.verifiers import REGISTRY
 from tests.experiments.cli.test_world_file import SMALL
 from tests.experiments.grid.stores import DAMAGE, change
 
@@ -27,23 +24,12 @@ WORLD = "family:perturbed,s=1,vocab=2,denominator=20"
 
 @pytest.fixture
 def made(draftproof, tmp_path):
-    """A store and its report: the summary as JSON, and the page."""
+    """A store and its report: the tables as JSON, and the page."""
     (tmp_path / "small.toml").write_text(SMALL)
     assert draftproof("compare", "small.toml", "--jobs", 1, "--resume", "made.db").code == 0
     ran = draftproof("report", "made.db", "-o", "report.html", "--json")
     assert ran.code == 0
     return ran.json, Path("report.html").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def drawn(draftproof):
-    """The same of a comparison that has a picture."""
-    names = ("naive", "block", "hsd", "specinfer", "traversal", "layer_transport", "gbv", "threshold")
-    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3)
-    given = ("--world", "text:topics,vocab=3,roots=2", *shapes, "--resume", "rows.db")
-    assert draftproof("compare", *names, *given).code == 0
-    ran = draftproof("report", "rows.db", "-o", "drawn.html", "--json")
-    return ran.json, Path("drawn.html").read_text(encoding="utf-8")
 
 
 class Checker(HTMLParser):
@@ -69,26 +55,28 @@ class Checker(HTMLParser):
 
 
 @pytest.mark.heavy
-def test_the_page_is_whole_and_names_nothing_elsewhere(drawn):
-    summary, page = drawn
+def test_the_page_is_whole_and_names_nothing_elsewhere(draftproof):
+    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3)
+    given = ("--world", "text:topics,vocab=3,roots=2", *shapes, "--resume", "rows.db")
+    assert draftproof("compare", "naive", "block", "traversal", *given).code == 0
+    summary = draftproof("report", "rows.db", "-o", "drawn.html", "--json").json
+    page = Path("drawn.html").read_text(encoding="utf-8")
     checker = Checker()
     checker.feed(page)
     assert checker.open == []
     assert checker.addresses == []
     assert {"svg", "table", "style", "script"} <= set(checker.tags)
     assert re.findall(r"https?://(?!www\.w3\.org/)", page) == []
-    assert "prefers-color-scheme:dark" in page
-    assert "@media print" in page
-    assert page.index(summary["findings"][2].partition("(")[0]) < page.index("<svg") < page.index("<table")
+    assert page.index(summary["notes"][2].partition("(")[0]) < page.index("<svg") < page.index("<table")
 
 
-def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_own(made):
+def test_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_own(made):
     summary, page = made
-    compared, leads, refuted = summary["findings"]
+    compared, leads, refuted = summary["notes"]
     assert compared == "4 verifiers compared exactly on 3 worlds (perturbed) and 3 draft schemes: 42 rows."
     best, *_, last = summary["verifiers"]
-    assert leads.startswith(f"{best['verifier']} leads, {100 * (1 - best['share']):.2f}% below the optimum on average")
-    assert leads.endswith(f"and {last['verifier']} is last with {100 * (1 - last['share']):.2f}%.")
+    assert leads.startswith(f"{best['verifier']} leads, {best['below_float']:.2%} below the optimum on average")
+    assert leads.endswith(f"{last['verifier']} is last with {last['below_float']:.2%}.")
     assert refuted == "Refuted: block_by_weights (every row)."
     assert [(row["refuted"], row["rows"]) for row in summary["refuted"]] == [(9, 9)]
     before, _, rest = page.partition('<table id="refuted">')
@@ -97,12 +85,15 @@ def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_ow
     assert "block_by_weights" not in before.partition("<table")[2] + after
 
 
-def test_the_largest_difference_is_printed_again_by_its_command(made, draftproof):
+def test_commands_print_the_numbers_beside_them_again(made, draftproof):
     [pair] = [pair for pair in made[0]["pairs"] if (pair["verifier"], pair["other"]) == ("naive", "block")]
     second, first = draftproof(*shlex.split(pair["command"])[1:], "--json").json["rows"]
     gap = second["block_efficiency_float"] - first["block_efficiency_float"]
     assert (first["verifier"], gap) == ("naive", pytest.approx(pair["largest"], abs=1e-12))
     assert gap > 0
+    row = made[0]["verifiers"][-1]
+    [again] = draftproof(*shlex.split(row["command"])[1:], "--json").json["rows"]
+    assert 1 - again["block_efficiency_float"] / again["optimum_float"] == pytest.approx(row["at_worst"], rel=1e-6)
 
 
 OWN = """
@@ -130,37 +121,37 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
     assert {row["verifier"]: row["mean"] for row in summary["verifiers"]} == {
         row["verifier"]: row["block_efficiency_float"] for row in (first, second)
     }
-    [command] = summary["commands"].values()
-    again = draftproof(*shlex.split(command)[1:], "--json").json["rows"]
+    [scheme] = summary["schemes"]
+    again = draftproof(*shlex.split(scheme["command"])[1:], "--json").json["rows"]
     assert {row["strong_id"] for row in again} == {first["strong_id"], second["strong_id"]}
-    assert f'data-copy="{command}"' in Path("own.html").read_text(encoding="utf-8")
+    assert f'data-copy="{scheme["command"]}"' in Path("own.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.heavy
 def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
-    summary, page = made
-    assert "<h2>On equal terms</h2>" in page
-    rows = [row for row in summary["matched"] if row["verifier"] == "block"]
+    rows = [row for row in made[0]["matched"] if row["verifier"] == "block"]
     assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}  # no tree of one step
-    shapes = {row["scheme"]: row["nodes"] for row in summary["by_scheme"]}
+    shapes = {row["scheme"]: row["nodes"] for row in made[0]["schemes"]}
     for row in rows:
-        if row["term"] != "drafted tokens":
+        schemes = ["--K", "1..2", "--L1", 0, "--L2", 2, "--cost", TIMES[1]]
+        if row["term"] == "drafted tokens":
+            named = [shape for shape, nodes in shapes.items() if nodes == row["value"]]
+            schemes = [word for shape in named for word in ("--scheme", shape)]
+        elif row["value"] != TIMES[1]:
             continue
+        measure = "speedup" if row["term"] == "time" else "block_efficiency_float"
         best = []
         for seed in range(3):
-            named = [word for shape, nodes in shapes.items() if nodes == row["value"] for word in ("--scheme", shape)]
-            ran = draftproof("compare", "block", *named, "--world", f"{WORLD},seeds={seed}", "--json")
-            best.append(max(found["block_efficiency_float"] for found in ran.json["rows"]))
-        assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
+            ran = draftproof("compare", "block", *schemes, "--world", f"{WORLD},seeds={seed}", "--json")
+            best.append(max(found[measure] for found in ran.json["rows"]))
+        assert row["mean"] == row["perturbed:s=1, T = 1"] == pytest.approx(sum(best) / 3, rel=1e-12)
         assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
-    for term in {(row["term"], row["value"]) for row in summary["matched"]}:
-        line, *group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
-        assert line["verifier"] == "optimum"
+    for term in {(row["term"], row["value"]) for row in made[0]["matched"]}:
+        optimum, *group = [row for row in made[0]["matched"] if (row["term"], row["value"]) == term]
+        assert optimum["verifier"] == "optimum"
         assert sum(row["wins"] for row in group) >= 1
-        assert all(0 <= row["wins"] <= 1 for row in group)
-        assert all(row["mean"] <= line["mean"] + 1e-9 for row in group)
+        assert all(row["mean"] <= optimum["mean"] + 1e-9 for row in group)
     fastest = {row["value"]: row["mean"] for row in rows if row["term"] == "time"}
-    assert list(fastest) == list(TIMES)
     assert 1 < max(fastest.values()) == fastest[TIMES[0]]
 
 
@@ -169,10 +160,7 @@ def pair(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), 
     fields = {"name": "delayed", "K": 2, "L1": 0, "L2": 2, **scheme}
     source = {"family": "dirichlet", "vocab_size": 2, "seed": world, "denominator": 9}
     row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4, "arithmetic": "float64"}
-    row |= {
-        "options": ["--world", f"family:dirichlet,seeds={world}"],
-        "depth": fields["L1"] + fields["L2"],
-    }
+    row |= {"options": ["--world", f"family:dirichlet,seeds={world}"], "depth": fields["L1"] + fields["L2"]}
     rows = {
         name: {**row, "block_efficiency_float": value, "control": False, "lossless": True, "spec": name}
         for name, value in values.items()
@@ -184,7 +172,7 @@ def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
     both = [pair({"block": 2.0, "gbv": 2.5}, world, upper=2.6) for world in (0, 1)]
 
     def names(*pairs):
-        return {row["verifier"] for row in matched(list(comparisons(pairs))) if row["term"] == "drafted tokens"}
+        return {row["verifier"] for row in matched(pairs) if row["term"] == "drafted tokens"}
 
     assert names(*both) == {"optimum", "block", "gbv"}
     assert names(*both, pair({"block": 2.0}, 2, upper=2.6)) == {"optimum", "block"}
@@ -195,11 +183,9 @@ def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
 
 def test_the_best_scheme_counts_for_each_by_itself():
     pairs = [pair({"block": 2.0, "gbv": 1.5}), pair({"block": 1.0, "gbv": 2.5}, K=4, L2=1)]
-    rows = {row["verifier"]: row for row in matched(list(comparisons(pairs))) if row["term"] == "drafted tokens"}
-    assert {name: row["mean"] for name, row in rows.items()} == {"block": 2.0, "gbv": 2.5}
-    assert {name: row["wins"] for name, row in rows.items()} == {"block": 0, "gbv": 1}
-    one = {row["verifier"]: row for row in matched(list(comparisons(pairs))) if row["term"] == "acceptance"}
-    assert one["gbv"]["mean"] == 1.5
+    rows = {row["verifier"]: row for row in matched(pairs) if row["term"] == "drafted tokens"}
+    assert {name: (row["mean"], row["wins"]) for name, row in rows.items()} == {"block": (2.0, 0), "gbv": (2.5, 1)}
+    assert {row["verifier"]: row["mean"] for row in matched(pairs) if row["term"] == "acceptance"}["gbv"] == 1.5
 
 
 def test_the_reported_order_is_counted_two_by_two():
@@ -208,14 +194,11 @@ def test_the_reported_order_is_counted_two_by_two():
     assert set(found) == {("nss", "block"), ("nss", "naive"), ("block", "naive")}
     mixed, never = found["nss", "naive"], found["block", "naive"]
     assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
-    assert mixed["verdict"] == "holds on average"
-    assert mixed["witness"].startswith("draftproof compare nss naive ")
-    assert "seeds=1 " in mixed["witness"]
-    assert (never["as_reported"], never["equal"], never["reversed"]) == (0, 1, 1)
-    assert never["verdict"].startswith("impossible")
-    assert found["nss", "block"]["verdict"] == "holds on all drafts"
-    assert found["nss", "block"]["witness"] == ""
-    assert ordering([pair({"nss": 1.0, "naive": 2.0}, K=1)]) == []  # one path: there nothing is to be chosen
+    assert mixed["command"].startswith("draftproof compare nss naive ")
+    assert "seeds=1 " in mixed["command"]
+    assert (never["as_reported"], never["equal"], never["reversed"], never["impossible"]) == (0, 1, 1, True)
+    assert found["nss", "block"]["command"] == ""
+    assert list(ordering([pair({"nss": 1.0, "naive": 2.0}, K=1)])) == []  # one path: there nothing is to be chosen
 
 
 def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
@@ -229,42 +212,23 @@ def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
 
 
 def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_q(draftproof):
-    given = (
-        "compare",
-        "naive",
-        "--world",
-        "family:dirichlet,vocab=2",
-        "--K",
-        1,
-        "--L2",
-        1,
-        "--no-optimum",
-        "--resume",
-        "r.db",
-    )
+    world = ("--world", "family:dirichlet,vocab=2", "--K", 1, "--L2", 1, "--no-optimum")
+    given = ("compare", "naive", *world, "--resume", "r.db")
     for options in ((), ("--draft-sampling", "bits=2"), ("--told", "temperature=.5")):
         assert draftproof(*given, *options).code == 0
-    again = draftproof(*given, "--told", "temperature=.5")
-    assert "kept from before" in again.err
+    assert "kept from before" in draftproof(*given, "--told", "temperature=.5").err
     ran = draftproof("report", "r.db", "--json")
     [row] = ran.json["verifiers"]
     assert (row["verifier"], row["rows"]) == ("naive", 2)
-    assert "Refuted: naive (every row with --told)." in ran.json["findings"]
+    assert "Refuted: naive (every row with --told)." in ran.json["notes"]
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
-def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
-    names = [*list(REGISTRY)[:20], "<script>evil</script>"]
-    rows = []
-    for world, number in product(range(worlds), range(schemes)):
-        shape = {"K": 1 + number % 4, "L1": number // 16, "L2": 1 + number // 4 % 4}
-        made = pair({name: 2.0 + 0.01 * i + 0.001 * world for i, name in enumerate(names)}, world, **shape)
-        rows += [{**row, "kind": "law", "verifier": name, "nodes": number, "max_deviation_float": 0.0,
-                  "source": {**row["source"], "s": world}} for name, row in made.rows.items()]  # fmt: skip
-    text = page(summarise({"law": rows}), ["large.db"], "0")
-    assert len(text.encode()) <= 400_000
-    assert "<script>evil" not in text
+def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
+    given = ("--world", "text:topics,vocab=3,roots=1", "--K", 2, "--L1", 0, "--L2", "1..2")
+    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
+    assert draftproof("report", "r.db", "--json").json["notes"][-1] == (
+        "No verifier is refuted; not lossless either, though no row here shows it: traversal_insertion_order."
+    )
 
 
 @pytest.mark.heavy
@@ -276,33 +240,30 @@ def test_cells_of_models_and_theorems_are_sections(draftproof, tmp_path):
     line = ("prove", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--resume", "proved.db")
     assert draftproof(*line).code == 0
     ran = draftproof("report", "rows.db", "proved.db", "-o", "r.html", "--json")
-    assert ran.json["findings"] == [
+    assert ran.json["notes"] == [
         "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
         "z = -2.00.",
         "1 theorem for all p and q: naive.",
     ]
-    page = Path("r.html").read_text(encoding="utf-8")
-    assert "<h2>On real models</h2>" in page
-    assert "<h2>Proved for all p and q</h2>" in page
-    assert "<h2>Verifiers</h2>" not in page
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {"cells", "theorems"} == ran.json.keys() - {"title", "verdict", "notes", "files"}
 
 
 @pytest.mark.heavy
-def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
+def test_what_is_read_is_left_as_it_is_also_while_it_is_written(draftproof, made, tmp_path):
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    store = Store("made.db")
+    store.add({**next(iter(store.values())), "seconds": 5.0})
+    assert Path("made.db-wal").exists()
+    assert draftproof("report", "made.db", "--json").json["notes"] == made[0]["notes"]
+    store.close()
     change("made.db", DAMAGE)
-    given = ("--world", "text:topics,vocab=3,roots=1", "--K", 1, "--L1", 0, "--L2", 1, "--no-optimum")
-    assert draftproof("compare", "naive", *given, "--resume", "rows.db").code == 0
-    before = files(tmp_path)
-    ran = draftproof("report", "made.db", "rows.db")
+    before = files()
+    ran = draftproof("report", "made.db")
     assert ran.code == 0
     assert "1 row left out" in ran.err
-    assert draftproof("report", "made.db", "-o", "rows.csv").code == 0
-    Path("rows.csv").unlink()
-    assert files(tmp_path) == before
+    assert files() == before
 
 
 @pytest.fixture
@@ -325,6 +286,3 @@ def test_python_reads_numbers_of_more_digits_than_a_script_does(tmp_path):
     row = json.loads(text) | {"variance": f"{long}/{other}", "variance_float": int(long[:30]) / int(other[:30])}
     Store(str(store)).add(row)
     assert dp.report(str(store)).rows[0]["strong_id"] == row["strong_id"]
-    Store(str(store)).add(row | {"variance_float": 0.5})
-    with pytest.raises(dp.InvalidInput, match="is not its variance_float"):
-        dp.report(str(store))

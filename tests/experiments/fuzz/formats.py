@@ -13,9 +13,8 @@ import numpy as np
 from draftproof.experiments.cli.compare import compare, world_file
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import run_proof
+from draftproof.experiments.cli.report import report
 from draftproof.experiments.cli.verify import verify
-from draftproof.experiments.grid.report import page
-from draftproof.experiments.grid.report.summary import read, summarise
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import read_counted
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -72,7 +71,7 @@ def _planned(path: str) -> None:
 
 
 def _reported(path: str) -> None:
-    page(summarise(read([path])), [path], "0")
+    report(path).html()
 
 
 def _plan(path: str) -> PathPlan:

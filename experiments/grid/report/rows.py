@@ -1,0 +1,144 @@
+"""The rows of stores that a report is about: read, and grouped by world and draft scheme.
+
+A world is one source of instances, such as a seed of a family. A negative control, or a verifier that a row refutes, is
+lossy; its rows on schemes of that kind are compared with nothing.
+"""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from draftproof.experiments.grid.exchange import shape_fields
+from draftproof.experiments.grid.kinds import SAMPLINGS
+from draftproof.experiments.grid.store import Row, stored_rows
+from draftproof.simulator.errors import InvalidInput, cut
+from draftproof.verifiers import REGISTRY
+
+T = TypeVar("T")
+#: Rows that a report shows: of `compare`, of `model validate` and of `prove`.
+KINDS = ("law", "bound", "failure", "cell", "theorem")
+#: Fields of a law or a bound that a report needs; many rows have room in memory without the others.
+_NEEDED = (
+    "kind", "verifier", "spec", "scheme", "source", "options", "arithmetic", "control", "lossless",
+    "block_efficiency_float", "max_deviation_float", "upper_float",
+)  # fmt: skip
+#: Fields of a source of a family that are no parameters of the family.
+_COMMON = ("family", "vocab_size", "seed", "denominator", *SAMPLINGS)
+
+
+def read(paths: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of all stores by their kind; raises `InvalidInput` for a store without rows."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for path in paths:
+        if next(stored_rows(path), None) is None:
+            raise InvalidInput(
+                f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
+            )
+        for row in stored_rows(path, KINDS):
+            rows[row["kind"]].append(needed(row))
+    order = {name: number for number, name in enumerate(REGISTRY)}
+    rows["law"].sort(key=lambda row: order.get(row["verifier"], len(order)))
+    return rows
+
+
+def needed(row: Row) -> Row:
+    """What a report needs of a row: of a law or a bound some fields, and the scheme as text."""
+    if row["kind"] == "failure":
+        return row
+    shape = shape_fields(row) if "scheme" in row else {}
+    if row["kind"] not in ("law", "bound"):
+        return {**row, **shape}
+    depth = {"depth": len(row["depth_distribution"]) - 1} if row["kind"] == "law" else {}
+    return {**{name: row[name] for name in _NEEDED if name in row}, **shape, **depth}
+
+
+@dataclass
+class WorldOnScheme:
+    """One world on one scheme: the upper bound, and the row of each verifier.
+
+    Its properties are cached, so they are used only when all rows are in it. lossy: negative controls, and the
+    verifiers that some row refutes on a scheme of this kind where they are told the same of q.
+    """
+
+    row: Row
+    upper: float | None = None
+    rows: dict[str, Row] = field(default_factory=dict)
+    lossy: set[str] = field(default_factory=set)
+
+    @cached_property
+    def world(self) -> str:
+        """The source of instances as text."""
+        return str(sorted(self.row["source"].items()))
+
+    @property
+    def cell(self) -> str:
+        """The kind of its source, and the temperature of both models."""
+        source = self.row["source"]
+        drawn = source.get("sampling") or source.get("warp") or {}
+        return f"{kind(source)}, T = {float(drawn.get('temperature', 1.0)):g}"
+
+    @property
+    def depth(self) -> int:
+        """Drafted tokens on the longest path."""
+        return max((row["depth"] for row in self.rows.values()), default=0)
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The block efficiencies of the verifiers that no row refutes on schemes of this kind."""
+        return {name: row["block_efficiency_float"] for name, row in self.rows.items() if name not in self.lossy}
+
+    def command(self, *names: str) -> str:
+        """The command that prints the rows of these verifiers, with the optimum where it is known; "" for none."""
+        rows = [self.rows[name] for name in names]
+        if not rows:
+            return ""
+        words = ["draftproof", "compare", *(row["spec"] for row in rows), "--scheme", rows[0]["shape"]]
+        words += [*rows[0]["options"], "--arithmetic", rows[0]["arithmetic"]]
+        return shlex.join([*words, "--optimum"] if self.upper is not None else words)
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether it is a delayed tree of the library; a scheme of a file can have the same name."""
+        return self.row["scheme"]["name"] == "delayed" and "file" not in self.row["scheme"]
+
+
+def kind(source: Mapping[str, Any]) -> str:
+    """The kind of a source of instances: a family with its parameters, models, or the name of a text."""
+    if "family" in source:
+        parameters = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in _COMMON)
+        return str(source["family"]) + (f":{parameters}" if parameters else "")
+    return "models" if "pair" in source else str(source.get("text", "instance"))
+
+
+def told_otherwise(source: Mapping[str, Any]) -> str:
+    """What verifiers are told instead of q, so that all are lossy, as text; "" where they are told q."""
+    told = source.get("told_sampling", (source.get("warp") or {}).get("told_sampling"))
+    return "" if told is None else repr(told)
+
+
+def worlds_on_schemes(rows: Iterable[Row]) -> list[WorldOnScheme]:
+    """Laws and bounds grouped by world and scheme."""
+    lossy = defaultdict[tuple[str, str], set[str]](set)
+    pairs: dict[tuple[str, str], WorldOnScheme] = {}
+    for row in rows:
+        alike = row["scheme"]["name"], told_otherwise(row["source"])
+        if row["kind"] == "law" and (row["control"] or not row["lossless"]):
+            lossy[alike].add(row["verifier"])
+        pair = WorldOnScheme(row, lossy=lossy[alike])
+        pair = pairs.setdefault((pair.world, row["shape"]), pair)
+        if row["kind"] == "bound":
+            pair.upper = row["upper_float"]
+        else:
+            pair.rows[row["verifier"]] = row
+    return list(pairs.values())
+
+
+def grouped(pairs: Iterable[WorldOnScheme], key: Callable[[WorldOnScheme], T]) -> dict[T, list[WorldOnScheme]]:
+    """Pairs by what they have in common, in the order of that; None comes first."""
+    groups: dict[T, list[WorldOnScheme]] = defaultdict(list)
+    for pair in pairs:
+        groups[key(pair)].append(pair)
+    return dict(sorted(groups.items(), key=lambda item: (item[0] is not None, item[0])))
