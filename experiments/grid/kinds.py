@@ -1,25 +1,22 @@
-"""The fields of a row of each kind, checked where a row is read."""
+"""The fields of a row of each kind, checked where a row is read: whoever changes a row may have made its digest too."""
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from functools import lru_cache
-from math import isclose, isfinite
+from math import isfinite
 from typing import Any, TypeAlias
 
 from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, cut
 
-#: A check of a value: whether a field may have it.
-Kind: TypeAlias = Callable[[Any], bool]
+#: Whether a field may have a value.
+Check: TypeAlias = Callable[[Any], bool]
 
 #: The largest whole number in a row: floats hold every whole number up to here.
 LARGEST = 2**53
 #: The deepest nesting of values.
 DEPTH = 400
-#: How far a float may be from the exact number that it repeats: the rounding of one division.
-ROUNDING = 1e-12
 _EXACT = re.compile(r"-?\d+(/0*[1-9]\d*)?")
 
 
@@ -28,19 +25,9 @@ def text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def line(value: Any) -> bool:
-    """Printable text without line breaks, as in names."""
-    return isinstance(value, str) and value.isprintable()
-
-
 def flag(value: Any) -> bool:
     """A boolean."""
     return isinstance(value, bool)
-
-
-def count(value: Any) -> bool:
-    """A whole number of at least 0."""
-    return type(value) is int and 0 <= value <= LARGEST
 
 
 def number(value: Any) -> bool:
@@ -48,39 +35,34 @@ def number(value: Any) -> bool:
     return (type(value) is int and abs(value) <= LARGEST) or (type(value) is float and isfinite(value))
 
 
+def count(value: Any) -> bool:
+    """A whole number of at least 0."""
+    return type(value) is int and 0 <= value <= LARGEST
+
+
 def exact(value: Any) -> bool:
     """A fraction as text, or a float."""
     return number(value) or (isinstance(value, str) and _EXACT.fullmatch(value) is not None)
 
 
-def optional(kind: Kind) -> Kind:
-    """That kind, or None."""
-    return lambda value: value is None or kind(value)
+def optional(check: Check) -> Check:
+    """The same, or None."""
+    return lambda value: value is None or check(value)
 
 
-def many(kind: Kind, least: int = 0) -> Kind:
-    """A list with at least `least` entries of that kind."""
-    return lambda value: isinstance(value, list) and len(value) >= least and all(map(kind, value))
+def many(check: Check, least: int = 0) -> Check:
+    """A list with at least `least` of them."""
+    return lambda value: isinstance(value, list) and len(value) >= least and all(map(check, value))
 
 
-def named(kind: Kind) -> Kind:
-    """A mapping from names to values of that kind."""
-    return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
+def named(check: Check) -> Check:
+    """A mapping from names to such values."""
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def names(kind: Kind) -> Kind:
-    """A mapping, not empty, from names to values of that kind; each name is a `line`."""
-    return lambda value: bool(value) and named(kind)(value) and all(map(line, value))
-
-
-def fields(wanted: Mapping[str, Kind], rest: Kind | None = None) -> Kind:
-    """A mapping with these fields; other fields are of the kind `rest`, or of any kind where that is None."""
-    return lambda value: isinstance(value, dict) and wrong_field(value, wanted, rest) is None
-
-
-def one_of(*values: str) -> Kind:
-    """One of these words."""
-    return lambda value: isinstance(value, str) and value in values
+def fields(wanted: Mapping[str, Check]) -> Check:
+    """A mapping with these fields among others."""
+    return lambda value: isinstance(value, dict) and wrong_field(value, wanted) is None
 
 
 def scheme(value: Any) -> bool:
@@ -103,90 +85,64 @@ def _is_built_in(text: str) -> bool:
     return True
 
 
-_SAMPLING = optional(named(lambda value: value is None or number(value) or text(value)))
 #: Fields of a source that say how tokens are drawn; `warp` is that of models.
 SAMPLINGS = ("sampling", "draft_sampling", "told_sampling", "warp")
-_SIZES = {"vocab_size": count, "denominator": count}
+_SAMPLING = optional(named(lambda value: value is None or number(value) or text(value)))
 
 
 def source(value: Any) -> bool:
     """The source of instances, as in `World.source`."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not all(_SAMPLING(value.get(name)) for name in SAMPLINGS):
         return False
-    sampled = all(_SAMPLING(value.get(key)) for key in SAMPLINGS)
-    if "family" in value:
-        parameters = {key: each for key, each in value.items() if key not in SAMPLINGS}
-        return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and sampled
-    after = {"root": text} if "root" in value else {"roots": count}
-    orders = {"target_order": count, "draft_order": count, "text": text, **after}
-    tokens = {"vocab_size": count, "roots": many(many(count)), "warp": _SAMPLING}
-    wanted = {**_SIZES, **orders} if "text" in value else tokens if "pair" in value else {}
-    return fields(wanted)(value) and sampled
+    others = {name: each for name, each in value.items() if name not in SAMPLINGS}
+    numbers = [each for name, each in others.items() if name != "family"]
+    families = text(others.get("family")) and all(map(number, numbers))
+    sizes = all(count(others[name]) for name in ("vocab_size", "seed", "denominator") if name in others)
+    return sizes and (families if "family" in others else text(others.get("text", "")))
 
 
-def _exact_fields(names: tuple[str, ...], kind: Callable[[Kind], Kind] = lambda each: each) -> dict[str, Kind]:
+def _twice(names: tuple[str, ...], kind: Callable[[Check], Check] = lambda check: check) -> dict[str, Check]:
+    """Exact numbers, each with a field of its float."""
     return {field: kind(each) for name in names for field, each in ((name, exact), (f"{name}_float", number))}
 
 
-_LENGTHS = {**_exact_fields(("block_efficiency", "variance")), "depth_distribution": many(number, 1)}
-_VERDICT = {
-    "lossless": flag,
-    **_exact_fields(("max_deviation",)),
-    **_exact_fields(("total_variation",), optional),
-}
+_LENGTHS = {**_twice(("block_efficiency", "variance")), "depth_distribution": many(number, 1)}
+_VERDICT = {"lossless": flag, **_twice(("max_deviation",)), **_twice(("total_variation",), optional)}
 _WHERE = {"scheme": scheme, "source": source, "options": many(text), "seconds": number}
-_LAW = {
-    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "spec": text, "shape": line, "nodes": count, "control": flag,
-    "K": optional(count), "L1": optional(count), "L2": optional(count), "arithmetic": one_of("rational", "float64"),
-    "engine": line, "assumed": flag, "rounding_decides": flag,
-}  # fmt: skip
-_ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
-_BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
-_BY_ROOT = fields(dict.fromkeys(("predicted", "measured"), many(number, 1)))
-_CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
+_ROOT = {"root": text, **_twice(("weight",)), **_LENGTHS, **_VERDICT}
 
 #: The fields that a row must have, by its `kind`. Rows of other kinds are not checked.
-KINDS: Mapping[str, Mapping[str, Kind]] = {
-    "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
-    "bound": _BOUND,
-    "failure": {"verifier": line, "spec": text, "scheme": scheme, "error": text, "lossless": flag},
+KINDS: Mapping[str, Mapping[str, Check]] = {
+    "law": {
+        **_WHERE, **_LENGTHS, **_VERDICT, "verifier": text, "spec": text, "shape": text, "nodes": count,
+        "control": flag, "K": optional(count), "L1": optional(count), "L2": optional(count), "arithmetic": text,
+        "engine": text, "assumed": flag, "rounding_decides": flag, "roots": many(fields(_ROOT), 1),
+    },
+    "bound": {**_WHERE, **_twice(("lower", "upper", "gap")), "cut": flag},
+    "failure": {"verifier": text, "spec": text, "scheme": scheme, "error": text, "lossless": flag},
     "theorem": {
-        "verifier": line, "vocab_size": count, "scheme": scheme, "verdict": one_of("proved"), "identities": count,
-        "cells": count, "seconds": number,
+        "verifier": text, "vocab_size": count, "scheme": scheme, "verdict": lambda value: value == "proved",
+        "identities": count, "cells": count, "seconds": number,
     },
     "step": {"step": text, "result": fields({})},
-    "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count, "by_root": _BY_ROOT},
+    "cell": {
+        **dict.fromkeys(("predicted", "measured", "total_error", "z"), number), "verifier": text, "shape": text,
+        "blocks": count, "by_root": fields(dict.fromkeys(("predicted", "measured"), many(number, 1))),
+    },
     "text": dict.fromkeys(("own", "plain"), many(number, 3)),
 }  # fmt: skip
-#: Optional fields.
-_OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}
+#: Fields that a row may have.
+_OPTIONAL = {**_twice(("steady_state",)), "method": text}
 
 
-def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Kind], rest: Kind | None = None) -> str | None:
+def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Check]) -> str | None:
     """An error for the first field that is missing or of the wrong kind; None where all are right."""
-    for name, kind in wanted.items():
+    for name, check in wanted.items():
         if name not in row:
             return f"it has no {name}"
-        if not kind(row[name]):
+        if not check(row[name]):
             return f"{name} = {cut(repr(row[name]), 60)} is of the wrong kind"
-        repeated = name[:-6] if name.endswith("_float") else ""
-        if repeated in wanted and not _same(row[repeated], row[name]):
-            return f"{repeated} = {cut(repr(row[repeated]), 60)} is not its {name}"
-    if rest is not None:
-        for name, value in row.items():
-            if name not in wanted and not rest(value):
-                return f"{cut(name, 40)} = {cut(repr(value), 60)} is of the wrong kind"
     return None
-
-
-def _same(value: Any, rounded: Any) -> bool:
-    """Whether a float repeats an exact number."""
-    if value is None or rounded is None:
-        return value is rounded
-    if value == rounded:
-        return True
-    top, _, bottom = str(value).partition("/")  # decimals, as whole numbers can have more digits than Python reads
-    return number(rounded) and isclose(Decimal(top) / Decimal(bottom or 1), rounded, rel_tol=ROUNDING)
 
 
 def check_row(row: Any) -> dict[str, Any]:
