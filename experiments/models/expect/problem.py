@@ -7,17 +7,15 @@ verifier of the whole vocabulary, and a second instance bounds every other verif
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.inputs.worlds import EXACT_ENTRIES
-from draftproof.experiments.models.expect.tables import Arrays, cached_arrays, pair_tables
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened
@@ -60,7 +58,7 @@ class ModelsWorld:
     words: tuple[str, ...]
     text_hash: str
     denominator: int | None = None
-    tables: dict[int, list[Arrays]] = field(default_factory=dict, compare=False)
+    tables: dict[int, list[Case]] = field(default_factory=dict, compare=False)
 
     kind: ClassVar[str] = "models"
 
@@ -112,40 +110,62 @@ class ModelsWorld:
 
     def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
-        weight = Fraction(1, len(self.contexts))
-        numbers, cases = RATIONAL if exact else FLOAT64, []
-        for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
-            above = None
-            if self.cut and self.denominator is None:  # rounded tables do not bound the whole vocabulary
-                p, q = (self._process(tables[f"above_{name}"], name, numbers) for name in ("target", "draft"))
-                above = Case(word, p, q, weight)
-            target, draft = (self._process(tables[name], name, numbers) for name in ("target", "draft"))
-            told = self._process(tables["told"], "told", numbers) if "told" in tables else None
-            cases.append(Case(word, target, telling(draft, told), weight, above=above))
-        return cases
+        return [self._rounded(case, RATIONAL if exact else FLOAT64) for case in self._tables(max(depth, 1))]
 
-    def _process(self, tables: Sequence[Any], name: str, arithmetic: Arithmetic) -> TableProcess:
+    def _rounded(self, case: Case, arithmetic: Arithmetic) -> Case:
+        """The same rows in this arithmetic; rounded to multiples of 1/denominator they bound no whole vocabulary."""
+        return replace(
+            case,
+            target=self._process(case.target, arithmetic),
+            draft=self._process(case.draft, arithmetic),
+            above=None if case.above is None or self.denominator else self._rounded(case.above, arithmetic),
+        )
+
+    def _process(self, process: Any, arithmetic: Arithmetic) -> TableProcess:
+        """Tables in this arithmetic, with those that verifiers are told."""
         grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
-        return TableProcess([rows if grain is None else rationalise(rows, grain, arithmetic) for rows in tables], name)
+        tables = [rows if grain is None else rationalise(rows, grain, arithmetic) for rows in process.tables]
+        told = None if process.told is None else self._process(process.told, arithmetic)
+        return telling(TableProcess(tables, process.name), told)
 
-    def _tables(self, depth: int) -> list[Arrays]:
+    def _tables(self, depth: int) -> list[Case]:
+        """The rows of both models after each context, float64."""
         if depth not in self.tables:
-            self.tables[depth] = self._compute_all(depth)
+            self.tables[depth] = self._cut_tables(depth) if self.cut else self._whole_tables(depth)
         return self.tables[depth]
 
-    def _compute_all(self, depth: int) -> list[Arrays]:
-        tables = []
-        for root in self.contexts:
-            key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
-            tables.append(cached_arrays(key, partial(self._compute, root, depth)))
-        if self.cut:
-            means = np.mean([arrays["outside"][0][:, -1] for arrays in tables], axis=0)
-            remark(
-                f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
-                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
-                + self._scope_note
-            )
-        return tables
+    def _whole_tables(self, depth: int) -> list[Case]:
+        pair = self._read_pair(depth)
+        return [
+            Case(word, *pair_tables(pair, self.samplings, root, depth), self._weight)
+            for word, root in zip(self.words, self.contexts, strict=True)
+        ]
+
+    def _cut_tables(self, depth: int) -> list[Case]:
+        """Prints with which probability a path leaves the tokens that are kept."""
+        pair, kept = self._read_pair(depth), self.vocab_size - REST
+        cut = [truncated_tables(pair, self.samplings, root, depth, kept) for root in self.contexts]
+        target, draft = (
+            float(np.mean([each[-1] for each in by_root]))
+            for by_root in ([tables.outside_target for tables in cut], [tables.outside_draft for tables in cut])
+        )
+        remark(
+            f"{kept} tokens kept at each context, {REST} for the rest: a path of {depth} leaves those kept with "
+            f"probability {target:.3g} in the target and {draft:.3g} in the draft; {self._scope_note}"
+        )
+        return [
+            Case(word, tables.target, tables.draft, self._weight, above=Case(word, *tables.above, self._weight))
+            for word, tables in zip(self.words, cut, strict=True)
+        ]
+
+    @property
+    def _weight(self) -> Fraction:
+        return Fraction(1, len(self.contexts))
+
+    def _read_pair(self, depth: int) -> Pair:
+        if self.pair is None:
+            raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
+        return self.pair
 
     @property
     def _scope_note(self) -> str:
@@ -156,26 +176,6 @@ class ModelsWorld:
             f"on delayed trees they are the numbers of a verifier behind this cut with {everything}; "
             "on other schemes they hold for these tables only"
         )
-
-    def _compute(self, root: Context, depth: int) -> Arrays:
-        """The tables of target and draft, and those that bound from above or that verifiers are told, where there are.
-
-        outside: by depth 1..L the probability that a path of the target or the draft leaves the kept tokens, `(2, L)`.
-        """
-        if self.pair is None:
-            raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
-        if not self.cut:
-            target, draft = pair_tables(self.pair, self.samplings, root, depth)
-            told = {"told": draft.told.tables} if isinstance(draft.told, TableProcess) else {}
-            return {"target": target.tables, "draft": draft.tables, **told}
-        cut = truncated_tables(self.pair, self.samplings, root, depth, self.vocab_size - REST)
-        return {
-            "target": cut.target.tables,
-            "draft": cut.draft.tables,
-            "above_target": cut.above[0].tables,
-            "above_draft": cut.above[1].tables,
-            "outside": [np.array([cut.outside_target, cut.outside_draft])],
-        }
 
     def __str__(self) -> str:
         size = f"V = {self.vocab_size}"

@@ -1,78 +1,26 @@
-"""The exact tables of p and q after a root, stored in the user's cache folder.
+"""The exact tables of p and q after a root.
 
 `V` is the vocabulary size, `L` the depth. Rows are computed by batched passes over all contexts of one length. The pass
-over the root is done once and its key-value cache is shared, where the model has an ordinary one. The file of a table
-is named by the hash of everything that determines it. A file that is damaged, which its checksums tell, is ignored and
-computed again.
+over the root is done once and its key-value cache is shared, where the model has an ordinary one.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeAlias
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 
 from draftproof.experiments.models.pair.devices import check_fits, libraries, within_memory
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
-from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.tables import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
-
-#: Arrays in lists by name, such as the tables of the "target" by depth.
-Arrays: TypeAlias = Mapping[str, Sequence[Any]]
-
-#: What numpy and zipfile raise for a file that is damaged or no archive of arrays.
-_BAD_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
-
-
-def cached_arrays(key: str, make: Callable[[], Arrays]) -> Arrays:
-    """The arrays of this key from the cache folder; computed where it has none, and stored where it is writable."""
-    path = cache_folder() / f"tables-{key}.npz"
-    arrays = _read(path)
-    if arrays is None:
-        arrays = make()
-        with suppress(OSError, InvalidInput):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, _packed(arrays))
-    return arrays
-
-
-def cache_folder() -> Path:
-    """The folder `draftproof` in the user's cache folder (`XDG_CACHE_HOME`)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "draftproof"
-
-
-def _packed(arrays: Arrays) -> bytes:
-    flat = {f"{name}{place}": np.asarray(array) for name in arrays for place, array in enumerate(arrays[name])}
-    stream = io.BytesIO()
-    np.savez(stream, **flat)  # type: ignore[arg-type]
-    return stream.getvalue()
-
-
-def _read(path: Path) -> Arrays | None:
-    """The arrays of a file; None where there is no file, or where it is damaged."""
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
-            flat = {name: held[name] for name in held.files}
-    except _BAD_ARCHIVE:
-        return None
-    arrays: dict[str, list[Any]] = {}
-    for name, array in flat.items():
-        arrays.setdefault(name.rstrip("0123456789"), []).append(array)
-    return arrays
 
 
 def pair_tables(pair: Pair, sampling: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:

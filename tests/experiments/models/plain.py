@@ -30,9 +30,9 @@ def plain_pair(random_pair, template=TEMPLATE, **given):
 
 
 def saved(pair, folder):
-    """The options of a command that name it."""
+    """The keys of a world that names it."""
     assert pair.tokenizer is not None
     for role in ("target", "draft"):
         pair.model(role).save_pretrained(folder / role)
         pair.tokenizer.save(folder / role)
-    return ("--target", folder / "target", "--draft", folder / "draft")
+    return {"target": folder / "target", "draft": folder / "draft"}

@@ -23,21 +23,14 @@ from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.verifiers import make
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def models(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
-    return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", tmp_path / "text.txt")
+    return {"target": tiny_folder / "target", "draft": tiny_folder / "draft", "text": tmp_path / "text.txt"}
 
 
 def world(models, **more):
-    """The options of `models` as a world."""
-    keys = {str(flag)[2:]: value for flag, value in zip(models[::2], models[1::2], strict=True)} | more
-    return "--world", "models:" + ",".join(f"{key}={value}" for key, value in keys.items())
+    return "--world", "models:" + ",".join(f"{key}={value}" for key, value in {**models, **more}.items())
 
 
 @pytest.fixture
@@ -57,8 +50,8 @@ def test_rows_are_those_of_the_models_in_rationals(problem, tiny_pair):
 def test_exact_mean_is_what_validate_predicts(draftproof, models, tiny_pair):
     ran = draftproof("check", "traversal", *world(models, roots=2), "--K", 2, "--L2", 2, "--json")
     assert (ran.code, ran.row["lossless"], ran.row["max_deviation"]) == (0, True, "0")
-    held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
-    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)
+    held_out = tiny_pair.encode(Path(str(models["text"])).read_text()[-1000:])
+    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models["text"])).read_text())), Sampling(), count=2)
     assert problem.contexts == tuple(roots_of(held_out, 2))
     predicted = predict(make("traversal"), problem.cases(2, FLOAT64), Delayed(2, 0, 2)).mean
     assert ran.row["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
@@ -133,7 +126,7 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof, models):
     assert ran.code == 0
     best = {row["verifier"]: row for row in compared.json["rows"] if row["L2"] == 2}
     assert best["traversal"]["block_efficiency_float"] <= ran.row["upper_float"]
-    for each in (models, (*models, "--draft", "lookup")):
+    for each in (models, {**models, "draft": "lookup"}):
         assert draftproof("check", "naive", *world(each, roots=1, vocab=5), "--K", 1, "--L2", 1).code == 0
     own = Path("own.py")
     own.write_text("def first(root):\n    return root.children[:1], 0\n")

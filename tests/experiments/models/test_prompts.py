@@ -36,8 +36,7 @@ CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -52,9 +51,7 @@ def models(pair, tmp_path_factory):
 
 
 def world(models, **more):
-    """The options of `models` as a world."""
-    keys = {str(flag)[2:]: value for flag, value in zip(models[::2], models[1::2], strict=True)} | more
-    return "--world", "models:" + ",".join(f"{key}={value}" for key, value in keys.items())
+    return "--world", "models:" + ",".join(f"{key}={value}" for key, value in {**models, **more}.items())
 
 
 def file_of(*lines, name="prompts.jsonl"):
@@ -185,7 +182,9 @@ def test_options_that_contradict_are_refused(draftproof, models, keys, options, 
 
 def test_a_pair_that_is_loaded_has_prompts_and_beginning(models):
     path = file_of({"text": "the state"})
-    opened = load_wanted(PairRequest(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
+    opened = load_wanted(
+        PairRequest(None, str(models["target"]), str(models["draft"]), prompts=path, bos="no", context=4)
+    )
     assert opened.roots(None, 9).contexts == (tuple(opened.pair.encode("tate")),)
     assert opened.pair.begins == ()
 
@@ -194,10 +193,9 @@ GROUPS = [{"text": "the state" + "e" * number, "group": "code" if number % 3 els
 
 
 def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(draftproof, models):
-    given = (*models, "--prompts", file_of(*GROUPS), "--vocab", 9, "--K", 1, "--L2", 1)
-    there = world(models, prompts="prompts.jsonl", vocab=9)
-    compared = draftproof("compare", "naive", *there, *given[-4:], "--no-optimum", "-o", "compared.json")
-    bounded = draftproof("bound", *there, "--K", 1, "--L2", 1, "-o", "bounded.json")
+    there = (*world(models, prompts=file_of(*GROUPS), vocab=9), "--K", 1, "--L2", 1)
+    compared = draftproof("compare", "naive", *there, "--no-optimum", "-o", "compared.json")
+    bounded = draftproof("bound", *there, "-o", "bounded.json")
     assert (compared.code, bounded.code) == (0, 0)
     found = json.loads(Path("compared.json").read_text())
     bound = json.loads(Path("bounded.json").read_text())

@@ -17,8 +17,7 @@ scheme = "delayed:K=2,L2=1"
 
 
 @pytest.fixture
-def asked(tiny_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def asked(tiny_folder, tmp_path):
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     (tmp_path / "models.toml").write_text(ASKED.format(folder=tiny_folder))
 
