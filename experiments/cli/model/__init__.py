@@ -182,6 +182,7 @@ def validate(
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
+    from draftproof.experiments.models.loop.setting import setting
     from draftproof.experiments.models.pair.opened import open_pair
 
     roots = None if wanted is None else wanted.roots
@@ -193,21 +194,24 @@ def validate(
                 raise InvalidInput(f"policy goes without {name}; leave one of them out")
         request = of_policy.policy_request(policy, verifiers, None if wanted is None else wanted.folder, ranges)
         with open_pair(wanted, seed) as opened:
-            where = of_policy.setting_of(opened, samplings, roots, seed, vectors)
+            roots_of_policy = opened.roots(roots, of_policy.ROOTS)
+            where = setting(opened.pair, samplings, roots_of_policy, seed, vectors)
             return of_policy.policy_result(request, where, blocks)
     from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.models.measure.passes import measured_times
     from draftproof.experiments.models.measure.verifiers import exact_checks, measured_verifiers
     from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
     from draftproof.experiments.models.validate import run, views
+    from draftproof.experiments.models.validate.cells import GOAL, QUICK_GOAL, Effort
 
     named = _named(verifiers or run.VERIFIERS, resume)
     schemes = _schemes(scheme, ranges) or run.SHAPES
     tested = measured_verifiers(named, run.parse_replaced(_texts(replace)))
     checked = exact_checks({each.label: each.executed for each in tested}, schemes)
     with _kept("rows", resume), open_pair(wanted, seed, quick) as opened:
-        amount = run.Amount(roots, blocks, quick)
-        validation = run.make_validation(opened, tested, schemes, samplings, amount, seed, vectors)
+        where = setting(opened.pair, samplings, opened.roots(roots, 2 if quick else 4), seed, vectors)
+        effort = Effort(QUICK_GOAL if quick else GOAL, blocks)
+        validation = run.Validation(where, tuple(tested), tuple(schemes), effort)
         report = run.run(validation, resume, _texts(lossy), checked, Machines(1, dask))
         measured = measured_times(opened.pair, CONTEXT_TOKENS, schemes) if times else None
     files = {times: measured.text(times)} if times and measured else {}

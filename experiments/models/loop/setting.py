@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
@@ -30,6 +32,11 @@ class Setting:
     @property
     def roots(self) -> tuple[Context, ...]:
         return self.root_set.contexts
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """Both models after the roots, with all that was computed of them."""
+        return Contexts(self.pair, self.sampling, self.roots)
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def choice_result(
         "generate_tokens_per_second": plain,
         "target_passes": dict(passes),
         "assisted": assisted,
-        "confirmed": {"texts": len(confirmed), **_interval("speedup", speed_up(confirmed))},
+        "confirmed": {"texts": len(confirmed), **speed_up(confirmed).fields("speedup")},
         "recommendation": recommendation(search, confirmed),
         "paste": generate_call(search, confirmed),
         "announced": search.forecast.said,
@@ -139,7 +139,7 @@ def _row(search: Search, way: Combination, exact: float | None) -> dict[str, Any
         "block_milliseconds": 1e3 * block,
         "break_even": block / float(np.median([text.plain.block for text in texts])),
         **_speed(search, way),
-        **_interval("of_first", first if way != search.left[0] else Interval(1.0, 1.0, 1.0)),
+        **(first if way != search.left[0] else Interval(1.0, 1.0, 1.0)).fields("of_first"),
         "distinguishable": first.high < 1,
     }
 
@@ -148,11 +148,7 @@ def _speed(search: Search, way: Way) -> dict[str, Any]:
     texts = search.texts[way]
     seconds = sum(text.own.seconds for text in texts)
     rate = len(texts) * search.amount.tokens / seconds
-    return {"tokens_per_second": rate, **_interval("speedup", speed_up(texts))}
-
-
-def _interval(name: str, interval: Interval) -> dict[str, Any]:
-    return {name: interval.mean, f"{name}_interval": [interval.low, interval.high]}
+    return {"tokens_per_second": rate, **speed_up(texts).fields("speedup")}
 
 
 def _name(way: Way) -> str:

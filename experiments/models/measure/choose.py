@@ -32,7 +32,7 @@ from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.choice import choice_result
 from draftproof.experiments.models.measure.passes import measure_passes
 from draftproof.experiments.models.measure.rounds import Text, Turn, one_round, speed_up
-from draftproof.experiments.models.measure.verifiers import QUICK, exact_checks, measured_verifiers
+from draftproof.experiments.models.measure.verifiers import QUICK, claims, exact_checks, refuse_planned
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
@@ -73,6 +73,8 @@ WARMED, HALVED, CONFIRMED = 0.25, 0.7, 0.9
 FIRST_ROUND, CONFIRMING = 1, 500
 #: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
 MIN_RATIO, MIN_SECONDS = 1.25, 2.0
+#: The forecast goes by so many latest texts, as other programs may slow the machine down.
+LATEST = 3
 #: So many sizes of passes of the target are told.
 SIZES = 4
 
@@ -121,7 +123,8 @@ class Forecast:
         total = passed + seconds if self.limit is None else max(min(passed + seconds, self.limit), passed)
         left = duration(total - passed)
         if not self.said:
-            remark(f"{about}: {left} to go, if texts take as long as the first ones")
+            most = "" if self.limit is None else f", {duration(self.limit)} in all at most"
+            remark(f"{about}: {left} to go, if texts take as long as the first ones{most}")
         elif 1 / MIN_RATIO <= total / self.said[-1][1] <= MIN_RATIO or abs(total - self.said[-1][1]) < MIN_SECONDS:
             return
         else:
@@ -172,8 +175,7 @@ def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[
 
 def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
     """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
-    contexts = Contexts(setting.pair, setting.sampling, setting.roots)
-    made = [planned_scheme(scheme, contexts) for scheme in schemes]
+    made = [planned_scheme(scheme, setting.contexts) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
         path = isinstance(scheme, Delayed) and scheme.K == 1  # for one path L1 does not matter
@@ -296,15 +298,12 @@ class Search:
         self.left = [way for way in self.combinations if way in self.left]
 
     def _seconds(self) -> tuple[float, float]:
-        """Mean seconds of a text of the candidates that are left, and of one of `generate`."""
-        own = [
-            float(np.mean([text.own.seconds for text in self.texts[way]]))
-            if self.texts[way]
-            else self._warm[way] * self.amount.tokens
-            for way in self.left
-        ]
-        plain = [text.plain.seconds for way in self.left for text in self.texts[way]]
-        return float(np.mean(own)), float(np.mean(plain or [self._warm[GENERATE] * self.amount.tokens]))
+        """Mean seconds of a text of the candidates that are left, and of one of `generate`, by their latest texts."""
+        latest = [text for way in self.left for text in self.texts[way][-LATEST:]]
+        own = [text.own.seconds for text in latest]
+        own += [self._warm[way] * self.amount.tokens for way in self.left if not self.texts[way]]
+        plain = [text.plain.seconds for text in latest] or [self._warm[GENERATE] * self.amount.tokens]
+        return float(np.mean(own)), float(np.mean(plain))
 
     def _stage_seconds(self, texts: int, written: int = 0) -> float:
         return stage_seconds(len(self.last), texts, *self._seconds(), written)
@@ -360,7 +359,7 @@ class Search:
         with bar("confirmation", texts, even=False, detail=self.forecast.to_go) as tick:
             while len(confirmed) < max(texts, 2) and not (len(confirmed) > 1 and self.forecast.late(CONFIRMED)):
                 confirmed += self._made([best], len(confirmed), CONFIRMING)
-                both = sum(text.own.seconds + text.plain.seconds for text in confirmed) / len(confirmed)
+                both = float(np.mean([text.own.seconds + text.plain.seconds for text in confirmed[-LATEST:]]))
                 self._say((texts - len(confirmed)) * both)
                 tick(1)
         return confirmed
@@ -406,8 +405,8 @@ def choose(
         if late:
             names = ", ".join(each.label for each in late)
             notes.append(f"left out: {names}, which take over a second a block at V = {opened.pair.vocab_size}")
-        tested = measured_verifiers(quick, {})
-        ways: list[Way] = [(each.executed, scheme) for scheme in different for each in tested if each.claims(scheme)]
+        refuse_planned(quick)
+        ways: list[Way] = [(each, scheme) for scheme in different for each in quick if claims(each, scheme)]
         if not ways:
             raise no_candidates([(each, scheme) for scheme in different for each in quick])
         missing = missing_assisted(shared)

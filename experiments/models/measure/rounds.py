@@ -90,6 +90,10 @@ class Interval(NamedTuple):
         half = float(stdtrit(len(logs) - 1, 0.975)) * float(logs.std(ddof=1)) / sqrt(len(logs))
         return cls(exp(mean), exp(mean - half), exp(mean + half) if mean + half < 700 else inf)
 
+    def fields(self, name: str) -> dict[str, Any]:
+        """The estimate by this name, and its ends as `NAME_interval`."""
+        return {name: self.mean, f"{name}_interval": [self.low, self.high]}
+
     @classmethod
     def of_ratio(cls, rates: Any, to: Any = 1.0) -> Interval:
         """Of these rates to the others, round by round."""

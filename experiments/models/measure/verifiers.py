@@ -31,14 +31,22 @@ class MeasuredVerifier:
             return self.predicted.label
         return f"{self.predicted.label} (runs {self.executed.label})"
 
-    def claims(self, scheme: DraftScheme) -> bool:
-        """Whether the predicted verifier is to be tested on this scheme, by its card."""
-        claimed = lossless_for(self.predicted.verifier.card)
-        return isinstance(scheme, UserScheme) or self.predicted.user_defined or not claimed or scheme.name in claimed
-
     @property
     def identity(self) -> dict[str, Any]:
         return {"claim": self.predicted.identity, "played": self.executed.identity}
+
+
+def claims(named: NamedVerifier, scheme: DraftScheme) -> bool:
+    """Whether a verifier is to be run on this scheme, by its card."""
+    claimed = lossless_for(named.verifier.card)
+    return isinstance(scheme, UserScheme) or named.user_defined or not claimed or scheme.name in claimed
+
+
+def refuse_planned(verifiers: Sequence[NamedVerifier]) -> None:
+    """Raise `InvalidInput` for a verifier that is solved for one instance."""
+    for named in verifiers:
+        if isinstance(named.verifier, Planned):
+            raise InvalidInput(f"{named.spec} is planned for one instance; real models need a verifier of all rows")
 
 
 def measured_verifiers(
@@ -48,9 +56,7 @@ def measured_verifiers(
 
     Raises `InvalidInput` for a name that is not among them and for a verifier that is solved for one instance.
     """
-    for each in (*predicted, *replaced.values()):
-        if isinstance(each.verifier, Planned):
-            raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
+    refuse_planned([*predicted, *replaced.values()])
     for name in replaced:
         if name not in {each.label for each in predicted}:
             raise InvalidInput(f"replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}")

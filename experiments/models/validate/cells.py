@@ -21,7 +21,6 @@ import numpy as np
 from draftproof.experiments.grid.rows import row_id
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
-from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import (
     VALIDATE_BUDGET,
     Expected,
@@ -43,8 +42,8 @@ from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
 
-#: The largest standard error of a cell, with some margin below 0.02.
-GOAL = 0.015
+#: The largest standard error of a cell, with some margin below 0.02, and that of a quick validation.
+GOAL, QUICK_GOAL = 0.015, 0.05
 #: The fewest blocks of a cell, since its outcomes are compared too.
 LEAST = 1000
 #: Most seconds for the exact verdict of one cell.
@@ -73,9 +72,9 @@ class Effort:
 Cell: TypeAlias = tuple[str, MeasuredVerifier, DraftScheme]
 
 
-def measure(cell: Cell, setting: Setting, contexts: Contexts, effort: Effort) -> dict[str, Any]:
-    """The row of one cell; contexts: of the setting."""
-    started = time.perf_counter()
+def measure(cell: Cell, setting: Setting, effort: Effort) -> dict[str, Any]:
+    """The row of one cell."""
+    started, contexts = time.perf_counter(), setting.contexts
     key, tested, scheme = cell
     seed = seed_of(key)
     first, second = np.random.SeedSequence(seed).spawn(2)

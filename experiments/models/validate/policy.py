@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import POLICY_BUDGET, expected
 from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
 from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.setting import Setting, setting
+from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
-from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 from draftproof.experiments.models.selector.chooser import by_function, by_network
 from draftproof.experiments.models.selector.features import hidden_widths, pass_times
@@ -36,132 +35,29 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context
-
-#: Maps what is known before a block to the position of an action.
-Position: TypeAlias = Callable[[BlockStart], int]
-
 
 #: Turns of the policy and of the action that it is timed against, after a warm-up.
 ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A block of a policy. context: the tokens before it."""
-
-    context: Context
-    block: Block
-
-    @property
-    def action(self) -> int:
-        """The position of its action."""
-        assert self.block.action is not None
-        return self.block.action
-
-
-@dataclass(frozen=True)
-class PolicyRun:
-    """The validation of a policy. base: the position of the action that the policy is timed against, or None."""
-
-    setting: Setting
-    named: NamedVerifier
-    actions: tuple[Delayed, ...]
-    chooser: Position
-    times: TimeModel
-    base: int | None = None
-
-    def texts(self, position: Position, blocks: int, coin: Coin) -> tuple[list[Decision], Turn]:
-        """So many blocks after each root, and how long they took; the text begins again where positions end."""
-        setting, decisions = self.setting, list[Decision]()
-        chooser = Chooser(self.actions, position, pass_times(self.times))
-        loop = Loop(setting.pair, setting.sampling, setting.vectors)
-        started = loop.watch.now()
-        for root in setting.roots:
-            state = loop.start(root, chooser.depth)
-            for number in range(blocks):
-                if number and not loop.fits(len(state.texts[0].tokens), chooser.depth):
-                    state = loop.start(root, chooser.depth)
-                context = state.texts[0].tokens
-                (block,), state = loop.step(state, self.named.verifier, chooser, coin)
-                decisions.append(Decision(context, block))
-        seconds = loop.watch.now() - started - loop.watch.seconds["prompt"]
-        tokens = sum(len(decision.block.tokens) for decision in decisions)
-        return decisions, Turn(tokens, len(decisions), seconds, loop.watch.seconds)
-
-
-def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
-    """Everything about a policy in the loop, as plain data; blocks: from all roots and in all turns together."""
-    coin, base = run.setting.coin(run.setting.seed), run.base
-    after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
-    positions = [run.chooser] if base is None else [run.chooser, lambda _: base]
-    with named_errors(run.named.label):
-        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS)
-    turns = [decided for decided, _ in written[0]]
-    return {**predicted_and_measured(run, turns), **speeds([[turn for _, turn in each] for each in written])}
-
-
-def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[Decision]]) -> dict[str, Any]:
-    """Tokens a block as predicted and as measured, and which actions were taken.
-
-    turns: the blocks of each, equally many after every root, root by root.
-    """
-    decisions = [decision for decided in turns for decision in decided]
-    predictions, setting = [], run.setting
-    with bar("predictions", len(decisions)) as tick:
-        for decision in decisions:
-            contexts = Contexts(setting.pair, setting.sampling, [decision.context])
-            generator = np.random.default_rng([setting.seed, *decision.context[-64:]])
-            predictions.append(
-                expected(run.named.verifier, run.actions[decision.action], contexts, POLICY_BUDGET, generator)
-            )
-            tick(1)
-    found = agreement(predictions, [[decision.block] for decision in decisions])
-    fields: dict[str, Any] = {
-        "verifier": run.named.label,
-        "blocks": found.blocks,
-        "predicted": found.predicted,
-        "measured": found.measured,
-        "standard_error": found.standard_error,
-        "z": found.z,
-        "agrees": abs(found.z) <= MOST_ERRORS,
-    }
-    tokens: dict[str, list[float]] = {
-        "predicted": [prediction.mean for prediction in predictions],
-        "measured": [decision.block.depth + 1 for decision in decisions],
-    }
-    shape = len(turns), len(setting.roots), -1
-    fields["by_root"] = {
-        name: np.array(values).reshape(shape).mean(axis=(0, 2)).tolist() for name, values in tokens.items()
-    }
-    counts = Counter(run.actions[decision.action] for decision in decisions)
-    fields["actions"] = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in counts.most_common()}
-    return fields
-
-
-def speeds(turns: Sequence[Sequence[Turn]]) -> dict[str, Any]:
-    """Tokens a second, and where the seconds of a block go. turns: of the policy, and of what it is timed against."""
-    rates = [np.array([turn.rate for turn in each]) for each in turns]
-    blocks = sum(turn.blocks for turn in turns[0])
-    parts = {
-        name: sum(turn.parts[name] for turn in turns[0]) / blocks
-        for name in ("draft", "choose", "target", "verify", "cache")
-    }
-    step = sum(turn.seconds for turn in turns[0]) / blocks
-    intervals = {"policy_per_second": Interval.of_ratio(rates[0])}
-    if len(rates) > 1:
-        intervals |= {"static_per_second": Interval.of_ratio(rates[1]), "over_static": Interval.of_ratio(*rates)}
-    return {
-        **{name: interval._asdict() for name, interval in intervals.items()},
-        "step_seconds": step,
-        "overhead": parts["choose"] / step,
-        "seconds_by_part": parts,
-    }
-
-
 #: Defaults: ranges of shapes for a user-defined policy, roots and blocks of all roots together.
 RANGES, ROOTS, BLOCKS = {"K": "1..4", "L1": "0..2", "L2": "0..2"}, 4, 200
+_COLUMNS = (
+    Column("policy"),
+    Column("verifier"),
+    Column("verdict", "verdict"),
+    Column("blocks", "count"),
+    Column("predicted", "exact", "tokens a block, predicted"),
+    Column("measured", "exact", "measured"),
+    Column("standard_error", "exact", "standard error"),
+    Column("z", "exact"),
+    Column("used", title="K, L1, L2 and blocks"),
+    Column("tokens_per_second", "exact", "tokens a second"),
+    Column("tokens_per_second_interval", "interval", "95 %"),
+    Column("static_per_second", "exact", "tokens a second of the best static action"),
+    Column("over_static_interval", "interval", "over it, 95 %"),
+    Column("parts", title="a step"),
+    Column("overhead", "percent", "of which choosing"),
+)
 
 
 @dataclass(frozen=True)
@@ -196,70 +92,131 @@ def policy_request(
     return PolicyRequest(spec, named, actions, path, bool(given))
 
 
-def setting_of(opened: Opened, sampling: Sampling, roots: int | None, seed: int, vectors: str) -> Setting:
-    """The setting of a policy after so many roots; None: the default."""
-    return setting(opened.pair, sampling, opened.roots(roots, ROOTS), seed, vectors)
-
-
 def policy_result(request: PolicyRequest, where: Setting, blocks: int | None) -> Result:
     """The policy in the loop, refuted where its blocks are not as predicted. blocks: from all roots; None: the default.
 
     Raises `InvalidInput` for a selector of something else.
     """
+    run = _run_of(request, where)
+    row = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
+    notes = ["a policy is measured in turn with the best static action"] if run.base is not None else []
+    grouped, how_sure = by_group(where, [row], Column("policy"))
+    tables = [Table.whole(_COLUMNS, [row]), *grouped]
+    return Result(f"{title(where)}, one sequence at a time", tables, [*notes, *how_sure], 0 if row["agrees"] else 1)
+
+
+@dataclass(frozen=True)
+class PolicyRun:
+    """The validation of a policy.
+
+    position: maps what is known before a block to the position of an action. base: the position of the action that the
+    policy is timed against, or None.
+    """
+
+    setting: Setting
+    named: NamedVerifier
+    actions: tuple[Delayed, ...]
+    position: Callable[[BlockStart], int]
+    times: TimeModel
+    base: int | None = None
+
+    def texts(
+        self, position: Callable[[BlockStart], int], blocks: int, coin: Coin
+    ) -> tuple[list[tuple[Context, Block]], Turn]:
+        """So many blocks after each root, each with the tokens before it, and how long they took.
+
+        The text begins again where positions end.
+        """
+        setting, written = self.setting, list[tuple[Context, Block]]()
+        chooser = Chooser(self.actions, position, pass_times(self.times))
+        loop = Loop(setting.pair, setting.sampling, setting.vectors)
+        started = loop.watch.now()
+        for root in setting.roots:
+            state = loop.start(root, chooser.depth)
+            for number in range(blocks):
+                if number and not loop.fits(len(state.texts[0].tokens), chooser.depth):
+                    state = loop.start(root, chooser.depth)
+                context = state.texts[0].tokens
+                (block,), state = loop.step(state, self.named.verifier, chooser, coin)
+                written.append((context, block))
+        seconds = loop.watch.now() - started - loop.watch.seconds["prompt"]
+        tokens = sum(len(block.tokens) for _, block in written)
+        return written, Turn(tokens, len(written), seconds, loop.watch.seconds)
+
+
+def _run_of(request: PolicyRequest, where: Setting) -> PolicyRun:
     named, actions = request.named, tuple(request.actions)
     if request.path is None:
         times = measured_times(where.pair, CONTEXT_TOKENS, actions)
-        run = PolicyRun(where, named, actions, by_function(user_policy(request.spec), named, actions), times)
-    else:
-        use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.sampling)
-        selector = load_selector(request.path, use, actions if request.wanted else None)
-        chooser = by_network(selector.network, where.sampling)
-        run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
-    report = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
-    tables = [Table.whole(_COLUMNS, [report | _shown(report)])]
-    notes = ["a policy is measured in turn with the best static action"] if run.base is not None else []
-    grouped, how_sure = by_group(where, [report], Column("policy"))
-    return Result(
-        f"{title(where)}, one sequence at a time",
-        [*tables, *grouped],
-        [*notes, *how_sure],
-        0 if report["agrees"] else 1,
-    )
+        return PolicyRun(where, named, actions, by_function(user_policy(request.spec), named, actions), times)
+    use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.sampling)
+    selector = load_selector(request.path, use, actions if request.wanted else None)
+    position = by_network(selector.network, where.sampling)
+    return PolicyRun(where, named, selector.actions, position, selector.times, selector.base)
 
 
-_COLUMNS = (
-    Column("policy"),
-    Column("verifier"),
-    Column("verdict", "verdict"),
-    Column("blocks", "count"),
-    Column("predicted", "exact", "tokens a block, predicted"),
-    Column("measured", "exact", "measured"),
-    Column("standard_error", "exact", "standard error"),
-    Column("z", "exact"),
-    Column("used", title="K, L1, L2 and blocks"),
-    Column("rate", "exact", "tokens a second"),
-    Column("rate_interval", "interval", "95 %"),
-    Column("static_rate", "exact", "tokens a second of the best static action"),
-    Column("over_static_interval", "interval", "over it, 95 %"),
-    Column("parts", title="a step"),
-    Column("overhead", "percent", "of which choosing"),
-)
+def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
+    """Everything about a policy in the loop, as plain data; blocks: from all roots and in all turns together."""
+    coin, base = run.setting.coin(run.setting.seed), run.base
+    after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
+    positions = [run.position] if base is None else [run.position, lambda _: base]
+    with named_errors(run.named.label):
+        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS)
+    texts = [blocks for blocks, _ in written[0]]
+    return {**predicted_and_measured(run, texts), **speeds([[turn for _, turn in each] for each in written])}
 
 
-def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What people see of numbers that programs read in other fields."""
-    step, parts = report["step_seconds"], report["seconds_by_part"]
-    static, over = report.get("static_per_second"), report.get("over_static")
+def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Context, Block]]]) -> dict[str, Any]:
+    """Tokens a block as predicted and as measured, and which actions were taken.
+
+    turns: the blocks of each with the tokens before them, equally many after every root, root by root.
+    """
+    written, setting = [pair for turn in turns for pair in turn], run.setting
+    taken = [run.actions[block.action] for _, block in written if block.action is not None]
+    predictions = []
+    with bar("predictions", len(written)) as tick:
+        for (context, _), action in zip(written, taken, strict=True):
+            contexts = Contexts(setting.pair, setting.sampling, [context])
+            generator = np.random.default_rng([setting.seed, *context[-64:]])
+            predictions.append(expected(run.named.verifier, action, contexts, POLICY_BUDGET, generator))
+            tick(1)
+    found = agreement(predictions, [[block] for _, block in written])
+    agrees = abs(found.z) <= MOST_ERRORS
+    tokens = [prediction.mean for prediction in predictions], [block.depth + 1 for _, block in written]
+    means = [np.array(each).reshape(len(turns), len(setting.roots), -1).mean(axis=(0, 2)).tolist() for each in tokens]
+    counts = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in Counter(taken).most_common()}
     return {
-        "verdict": "as predicted" if report["agrees"] else "NOT as predicted",
-        "used": "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items()),
-        "rate": report["policy_per_second"]["mean"],
-        "rate_interval": _ends(report["policy_per_second"]),
-        "static_rate": static and static["mean"],
-        "over_static_interval": over and _ends(over),
-        "parts": f"{step * 1e3:.2f} ms: " + ", ".join(f"{name} {time / step:.1%}" for name, time in parts.items()),
+        "verifier": run.named.label,
+        "blocks": found.blocks,
+        "predicted": found.predicted,
+        "measured": found.measured,
+        "standard_error": found.standard_error,
+        "z": found.z,
+        "agrees": agrees,
+        "verdict": "as predicted" if agrees else "NOT as predicted",
+        "by_root": dict(zip(("predicted", "measured"), means, strict=True)),
+        "actions": counts,
+        "used": "; ".join(f"{shape}: {count}" for shape, count in counts.items()),
     }
 
 
-def _ends(found: Mapping[str, float]) -> list[float]:
-    return [found["low"], found["high"]]
+def speeds(turns: Sequence[Sequence[Turn]]) -> dict[str, Any]:
+    """Tokens a second, and where the seconds of a block go. turns: of the policy, and of what it is timed against."""
+    own, *others = [np.array([turn.rate for turn in each]) for each in turns]
+    blocks = sum(turn.blocks for turn in turns[0])
+    step = sum(turn.seconds for turn in turns[0]) / blocks
+    parts = {
+        name: sum(turn.parts[name] for turn in turns[0]) / blocks
+        for name in ("draft", "choose", "target", "verify", "cache")
+    }
+    fields = Interval.of_ratio(own).fields("tokens_per_second")
+    for static in others:
+        fields |= Interval.of_ratio(static).fields("static_per_second")
+        fields |= Interval.of_ratio(own, static).fields("over_static")
+    return {
+        **fields,
+        "step_seconds": step,
+        "overhead": parts["choose"] / step,
+        "seconds_by_part": parts,
+        "parts": f"{step * 1e3:.2f} ms: " + ", ".join(f"{name} {time / step:.1%}" for name, time in parts.items()),
+    }

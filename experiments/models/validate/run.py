@@ -13,20 +13,17 @@ from draftproof.experiments.grid.run import Question
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
-from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.loop.loop import Loop, check_pair
-from draftproof.experiments.models.loop.setting import Setting, setting
+from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.supported import check_roots
-from draftproof.experiments.models.measure.verifiers import MeasuredVerifier
-from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, claims
 from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.agreement import LEVEL, ChiSquare, agreement_of, table_chi_square
-from draftproof.experiments.models.validate.cells import GOAL, Effort, cell_key, declared_lossy, measure
+from draftproof.experiments.models.validate.cells import Effort, cell_key, declared_lossy, measure
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 
 #: How many trees have their logits compared, and the number of blocks before caches are compared.
@@ -37,7 +34,8 @@ TREES, BLOCKS = 24, 200
 class Validation:
     """What is validated, and how much is run: every verifier on the schemes that its card declares.
 
-    greedy: tokens. Raises `InvalidInput` where no verifier is for any scheme.
+    greedy: tokens. Raises `InvalidInput` for models that cannot be read as trees, for a root without room for one, and
+    where no verifier is for any scheme.
     """
 
     setting: Setting
@@ -47,6 +45,9 @@ class Validation:
     greedy: int = 200
 
     def __post_init__(self) -> None:
+        pair, roots = self.setting.pair, self.setting.root_set
+        check_pair(pair)
+        check_roots(pair, roots, max(scheme.depth for scheme in self.schemes))
         if not self.cells:
             names, schemes = ", ".join(verifier.label for verifier in self.verifiers), ", ".join(map(str, self.schemes))
             raise InvalidInput(
@@ -55,12 +56,14 @@ class Validation:
 
     @property
     def cells(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
-        return [(each, scheme) for scheme in self.schemes for each in self.verifiers if each.claims(scheme)]
+        return [(each, on) for on in self.schemes for each in self.verifiers if claims(each.predicted, on)]
 
     @property
     def left_out(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
         """The pairs of verifier and scheme that are not run, as the verifier's card does not declare the scheme."""
-        return [(each, scheme) for scheme in self.schemes for each in self.verifiers if not each.claims(scheme)]
+        return [
+            (each, scheme) for scheme in self.schemes for each in self.verifiers if not claims(each.predicted, scheme)
+        ]
 
     @property
     def depth(self) -> int:
@@ -72,19 +75,9 @@ class Validation:
         return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
 
 
-def contexts_of(validation: Validation) -> Contexts:
-    """Both models after the roots, with all tables that are small enough."""
-    setting = validation.setting
-    contexts = Contexts(setting.pair, setting.sampling, setting.roots)
-    if validation.depth:
-        with bar("tables", len(setting.roots)) as tick:
-            contexts.cases(validation.depth, progress=tick)
-    return contexts
-
-
-def with_plans(validation: Validation, contexts: Contexts) -> tuple[Validation, list[str]]:
+def with_plans(validation: Validation) -> tuple[Validation, list[str]]:
     """The validation with Sequoia's trees planned, and notes on how they were planned."""
-    made = [planned_scheme(scheme, contexts) for scheme in validation.schemes]
+    made = [planned_scheme(scheme, validation.setting.contexts) for scheme in validation.schemes]
     return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [note for _, note in made if note]
 
 
@@ -138,14 +131,12 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def cell_rows(
-    validation: Validation, contexts: Contexts, store: Store, machines: Machines = HERE
-) -> list[dict[str, Any]]:
+def cell_rows(validation: Validation, store: Store, machines: Machines = HERE) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows in the store are not run again."""
     setting, effort = validation.setting, validation.effort
     keys = [cell_key(setting, *cell, effort) for cell in validation.cells]
     cells = [Question(key, (key, *cell)) for key, cell in zip(keys, validation.cells, strict=True)]
-    return grid.run(cells, store, measure, setting, contexts, effort, machines=machines, noun="cell", message=None)
+    return grid.run(cells, store, measure, setting, effort, machines=machines, noun="cell", message=None)
 
 
 def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
@@ -178,19 +169,6 @@ VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv",
 SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2))
 
 
-@dataclass(frozen=True)
-class Amount:
-    """How much is run; None: the default."""
-
-    roots: int | None = None
-    blocks: int | None = None
-    quick: bool = False
-
-    @property
-    def effort(self) -> Effort:
-        return Effort(0.05 if self.quick else GOAL, self.blocks)
-
-
 def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
     """For every `NAME=OTHER` the verifier that runs in place of NAME; raises `InvalidInput`."""
     replaced = {}
@@ -202,22 +180,6 @@ def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
             raise InvalidInput(f"replace names {name} twice; give it once")
         replaced[name] = find_verifier(other)
     return replaced
-
-
-def make_validation(
-    opened: Opened,
-    tested: Sequence[MeasuredVerifier],
-    schemes: Sequence[DraftScheme],
-    sampling: Sampling,
-    amount: Amount,
-    seed: int,
-    vectors: str,
-) -> Validation:
-    """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
-    check_pair(opened.pair)
-    made = setting(opened.pair, sampling, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
-    check_roots(opened.pair, made.root_set, max(scheme.depth for scheme in schemes))
-    return Validation(made, tuple(tested), tuple(schemes), amount.effort)
 
 
 @dataclass(frozen=True)
@@ -268,11 +230,14 @@ def run(
     lossless = {verifier.label: not declared_lossy(verifier) for verifier in validation.verifiers}
     lossless |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
     lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
-    remark(f"tables of p and q after {len(validation.setting.roots)} roots")
-    contexts = contexts_of(validation)
-    validation, planned = with_plans(validation, contexts)
+    roots = len(validation.setting.roots)
+    remark(f"tables of p and q after {roots} roots")
+    if validation.depth:
+        with bar("tables", roots) as tick:
+            validation.setting.contexts.cases(validation.depth, progress=tick)
+    validation, planned = with_plans(validation)
     remark("tree attention, caches, greedy text")
     same = model_checks(validation)
     remark(f"predicted against measured, {len(validation.cells)} cells")
-    rows = cell_rows(validation, contexts, store, machines)
+    rows = cell_rows(validation, store, machines)
     return Report(validation, planned, checked, known, same, rows, table_fields(rows, lossy))

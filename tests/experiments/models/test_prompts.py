@@ -13,7 +13,6 @@ from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
@@ -219,12 +218,11 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair):
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     (each,) = measured_verifiers([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
-    contexts = Contexts(pair, Sampling(), where.roots)
-    row = measure(("0" * 24, each, scheme), where, contexts, Effort(blocks=60))
+    row = measure(("0" * 24, each, scheme), where, Effort(blocks=60))
     by_root = row["by_root"]
     assert np.mean(by_root["predicted"]) == pytest.approx(row["predicted"])
     assert np.mean(by_root["measured"]) == pytest.approx(row["measured"])
-    for root, table, mean in zip(where.roots, contexts.cases(1), by_root["predicted"], strict=True):
+    for root, table, mean in zip(where.roots, where.contexts.cases(1), by_root["predicted"], strict=True):
         p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
         assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
         assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)
@@ -341,9 +339,9 @@ def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair):
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     actions = (Delayed(1, 0, 1), Delayed(2, 0, 1))
     run = policy.PolicyRun(where, find_verifier("specinfer"), actions, lambda _: 0, time_model(COST))
-    made, _ = run.texts(run.chooser, 2, where.coin(0))
+    made, _ = run.texts(run.position, 2, where.coin(0))
     found = policy.predicted_and_measured(run, [made])
     assert np.mean(found["by_root"]["measured"]) == pytest.approx(found["measured"])
-    tokens = [each.block.depth + 1 for each in made]
+    tokens = [block.depth + 1 for _, block in made]
     assert found["by_root"]["measured"] == pytest.approx([np.mean(tokens[at : at + 2]) for at in range(0, 12, 2)])
     assert np.mean(found["by_root"]["predicted"]) == pytest.approx(found["predicted"])

@@ -55,14 +55,9 @@ def validation(tiny_pair):
     return validation_of(tiny_pair)
 
 
-@pytest.fixture(scope="module")
-def contexts(validation):
-    return run.contexts_of(validation)
-
-
 @pytest.mark.heavy
-def test_every_cell_and_the_whole_table_are_as_predicted(validation, contexts):
-    rows = run.cell_rows(validation, contexts, Store(None))
+def test_every_cell_and_the_whole_table_are_as_predicted(validation):
+    rows = run.cell_rows(validation, Store(None))
     table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
     assert table["passed"]
@@ -78,14 +73,14 @@ def test_every_cell_and_the_whole_table_are_as_predicted(validation, contexts):
     assert len({row["strong_id"] for row in rows}) == len(rows)
 
 
-def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair, contexts):
+def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair):
     scheme = Delayed(2, 0, 1)
     validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, validation.verifiers, strict=True):
         found = []
-        for case in contexts.cases(1):
+        for case in validation.setting.contexts.cases(1):
             exact = exact_instance(case.target, case.draft, 1)
             found.append(check(each.executed.verifier, exact.target, exact.draft, scheme, engine="enumerate"))
         assert row["lossless"] == all(each.lossless for each in found)
@@ -96,9 +91,9 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair, contexts):
     assert [row["law"] for row in shown] == ["LOSSY", "exact", "exact", "exact"]
 
 
-def test_a_lossy_cell_has_its_own_word(tiny_pair, contexts):
+def test_a_lossy_cell_has_its_own_word(tiny_pair):
     lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1])
-    rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), contexts, Store(None))
+    rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), Store(None))
     table = run.table_fields(rows)
     assert not table["failed"]  # it runs as its own law says
     assert re.findall(r"\| (LOSSY|exact)", views.cells(rows, table).markdown()) == ["LOSSY", "exact"]
@@ -109,7 +104,7 @@ def test_a_lossy_cell_has_its_own_word(tiny_pair, contexts):
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair):
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
-    (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), run.contexts_of(validation), Store(None))
+    (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), Store(None))
     assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
     table = run.table_fields([row])
     assert views.cells([row], table).records()[0]["law"] == "LOSSY"
@@ -120,10 +115,10 @@ def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_n
     assert replace(report, known=["typical"]).failures == []
 
 
-def test_a_verdict_that_takes_too_long_is_that_of_floats(tiny_pair, contexts, monkeypatch):
+def test_a_verdict_that_takes_too_long_is_that_of_floats(tiny_pair, monkeypatch):
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
     validation = replace(validation_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
@@ -145,9 +140,9 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes():
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), BIASES)
-def test_a_planted_bias_fails_the_same_table(tiny_pair, contexts, claim, liar, moves_the_mean):
+def test_a_planted_bias_fails_the_same_table(tiny_pair, claim, liar, moves_the_mean):
     validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.03))
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     table = run.table_fields(rows)
     assert not table["passed"]
     assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
@@ -158,15 +153,15 @@ def test_a_planted_bias_fails_the_same_table(tiny_pair, contexts, claim, liar, m
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-def test_rows_that_are_kept_are_not_run_again(validation, contexts, tmp_path, monkeypatch):
+def test_rows_that_are_kept_are_not_run_again(validation, tmp_path, monkeypatch):
     path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1])
-    first = run.cell_rows(short, contexts, Store(path))
+    first = run.cell_rows(short, Store(path))
 
     def never(*_):
         raise AssertionError("run again")
 
     monkeypatch.setattr(run, "measure", never)
-    assert run.cell_rows(short, contexts, Store(path)) == first
+    assert run.cell_rows(short, Store(path)) == first
 
 
 def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
@@ -239,8 +234,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")], {})
     validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), greedy=0)
     assert not validation.exact(validation.schemes[0])
-    contexts = run.contexts_of(validation)
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     assert run.table_fields(rows)["passed"]
     summed, row = rows
     assert (summed["prediction"], summed["predicted_error"]) == ("exact sums", 0)
@@ -255,10 +249,10 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
 
 
 @pytest.mark.heavy
-def test_torch_vectors_are_as_predicted(tiny_pair, contexts):
+def test_torch_vectors_are_as_predicted(tiny_pair):
     validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
     validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     assert {row["vectors"] for row in rows} == {"torch"}
     assert run.table_fields(rows)["passed"]
 
@@ -266,8 +260,7 @@ def test_torch_vectors_are_as_predicted(tiny_pair, contexts):
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair):
     greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, sampling=Sampling(0)), schemes=SHAPES[:1])
-    contexts = run.contexts_of(greedy)
-    rows = run.cell_rows(greedy, contexts, Store(None))
+    rows = run.cell_rows(greedy, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
     assert run.table_fields(rows)["passed"]
 
@@ -281,10 +274,10 @@ OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
 
 
 @pytest.mark.heavy
-def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(tiny_pair, contexts):
+def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(tiny_pair):
     validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
     validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     failed = run.table_fields(rows)["failed"]
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
@@ -293,8 +286,7 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair):
     validation = validation_of(tiny_pair, names=("nss",))
     validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
     assert validation.depth == 1
-    contexts = run.contexts_of(validation)
-    rows = run.cell_rows(validation, contexts, Store(None))
+    rows = run.cell_rows(validation, Store(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
 
