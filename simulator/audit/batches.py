@@ -44,6 +44,11 @@ def requests_of(instance: Instance, scheme: DraftScheme, count: int) -> list[tup
     return [(rows[number % 2], shape) for number, shape in enumerate(own)]
 
 
+def drawn_roots(requests: Sequence[tuple[Instance, DraftScheme]], coin: Coin) -> list[DraftNode]:
+    """The root of a drawn tree of each request."""
+    return [scheme.draw(own.draft, coin).root(own.target, own.draft) for own, scheme in requests]
+
+
 @dataclass(frozen=True)
 class BatchLaw:
     """The joint law of the blocks of all requests, and the law of each request by itself."""

@@ -18,8 +18,10 @@ import numpy as np
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.where import SAMPLE
 
-#: Cuts are known up to this distance, and numbers closer to 0 and 1 are not asked for.
+#: Cuts are known up to this distance.
 RESOLUTION = 2.0**-40
+#: Numbers closer to 0 and 1 are not asked for: a program that reads them as float32 would take these for 1.
+ENDS = 2.0**-24
 #: Random points that are asked for in a box, by its share of all numbers, and at least.
 POINTS, FEWEST = 1000, 16
 #: Axes whose corners are all asked for; of more as many random ones.
@@ -63,7 +65,7 @@ class Cells:
         """Ask, unless that was done; see the class."""
         if self.root is None and self._refusal is None:
             try:
-                self.root = self._found([RESOLUTION] * self._axes, [1 - RESOLUTION] * self._axes, [])
+                self.root = self._found([ENDS] * self._axes, [1 - ENDS] * self._axes, [])
             except NotFollowed as error:
                 self._refusal = error
         if self._refusal is not None:

@@ -3,7 +3,7 @@
 So the enumerating engine, the balance equation and shrinking apply to it as to any verifier.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -329,19 +329,18 @@ class Audited:
         )
 
     def sampled(
-        self, batches: Sequence[Sequence[DraftNode]], coins: RealCoins
+        self, batches: Iterable[Sequence[DraftNode]], coins: RealCoins
     ) -> list[list[Verdict] | InvalidVerifier]:
         """What a call on the trees of each batch with real random numbers gives: its verdicts, or how it fails.
 
         coins: determine all numbers but those of generators that the function seeds by itself. A refusal is the last
         entry: no further call is made.
         """
-        shown = [tuple(map(self._shown, roots)) for roots in batches]
         outcomes: list[list[Verdict] | InvalidVerifier] = []
         with coins.of_modules():
-            for roots in shown:
+            for roots in batches:
                 try:
-                    outcomes.append(self._outcome(roots, coins, coins.coin))
+                    outcomes.append(self._outcome(tuple(map(self._shown, roots)), coins, coins.coin))
                 except NotFollowed as error:
                     return [*outcomes, error]
         return outcomes

@@ -207,8 +207,7 @@ class Audit:
 
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
         """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
-        expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
-        return int(np.prod([shape.count(element.draft) for element, shape in expected]))
+        return int(np.prod([shape.count(own.draft) for own, shape in self.expected_requests(instance, scheme)]))
 
     def size(self, instance: Instance, scheme: DraftScheme, seed: int = 0, cap: int = TRIED) -> EnumerationSize:
         """About how many calls of the function `judge` makes, from one draft tree, and how many were made for it.
@@ -261,8 +260,7 @@ class Audit:
 
     def batch_law(self, verify_all: VerifyAll, finding: Finding) -> BatchLaw:
         """The law of another function on the batch of a finding."""
-        requests = self._requests(finding.instance, finding.scheme)
-        return batch_law(verify_all, [(self.expected_instance(*item), item[1]) for item in requests], self._arithmetic)
+        return batch_law(verify_all, self.expected_requests(finding.instance, finding.scheme), self._arithmetic)
 
     @property
     def _arithmetic(self) -> Any:
@@ -278,6 +276,10 @@ class Audit:
         if instance.draft.told is not None and not self.processing.is_identity:
             raise InvalidInput("the function processes rows itself, and is told another q; leave one of them out")
         return self.processed(instance).converted(self._arithmetic, scheme.depth)
+
+    def expected_requests(self, instance: Instance, scheme: DraftScheme) -> list[tuple[Instance, DraftScheme]]:
+        """`expected_instance` of every request, with its scheme."""
+        return [(self.expected_instance(own, shape), shape) for own, shape in self._requests(instance, scheme)]
 
     def processed(self, instance: Instance) -> Instance:
         """The instance with the rows that the function makes of it; penalties and n-grams count the prompt of a loop.
@@ -323,7 +325,7 @@ class Audit:
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""
-        expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        expected = self.expected_requests(instance, scheme)
         drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in expected], self._arithmetic)
         trees, _ = next(drawn)
         return tuple(
@@ -338,8 +340,7 @@ class Audit:
         return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self.allowed)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
-        requests = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
-
+        requests = self.expected_requests(instance, scheme)
         batch = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
         checks = [
             self._check(law, expected, shape) for law, (expected, shape) in zip(batch.rows, requests, strict=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.audit.batches import drawn_roots
 from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.audit.real import RealCoins, in_library
@@ -55,12 +56,11 @@ def unlike_neighbours(audit: Audit, case: Case) -> str | None:
     if audit.batch < 2:
         raise InvalidInput("whether a request depends on its neighbours shows in a batch; give a batch of 2 or more")
     coin = SamplingCoin(np.random.default_rng(0))
-    rows = [(audit.expected_instance(own.instance, own.scheme), own.scheme) for own in audit.by_request(case)]
+    requests = audit.expected_requests(case.instance, case.scheme)
     for seed, request in product(range(PAIRS), (0, audit.batch - 1)):
-        batch = [scheme.draw(own.draft, coin).root(own.target, own.draft) for own, scheme in rows]
-        own, scheme = rows[request]  # so that its neighbour has drafts of another length, too
-        changed = list(batch)
-        changed[audit.batch - 1 - request] = scheme.draw(own.draft, coin).root(own.target, own.draft)
+        batch = drawn_roots(requests, coin)
+        changed = list(batch)  # in its neighbour's place one like itself, whose drafts have another length
+        [changed[audit.batch - 1 - request]] = drawn_roots([requests[request]], coin)
         one, two = (_block_of(audit, request, roots, seed) for roots in (batch, changed))
         if one != two:
             return (

@@ -16,11 +16,11 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import Parameter, Signature
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -148,10 +148,10 @@ class Pipe:
             raise ProgramFailed(f"the program wrote {LONGEST:,} bytes without the end of a line")
         try:
             answer = json.loads(line)
-            number, *parts = (answer[name] for name in ("id", *self.fields))
+            number, parts = answer["id"], [_each(_READ[name], answer[name]) for name in self.fields]
             if not all(isinstance(part, list) for part in parts):
                 raise TypeError
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             shown, wanted = (
                 cut(line.decode(errors="replace").strip(), 80),
                 ", ".join(f'"{name}": [..]' for name in self.fields),
@@ -162,6 +162,25 @@ class Pipe:
         if number != expected:
             raise ProgramFailed(f"the program answered request {number} where {expected} is next; answer in order")
         return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _each(read: Callable[[Any], Any], value: Any) -> Any:
+    """A nested list of JSON with each of its entries as it is read."""
+    return [_each(read, item) for item in value] if isinstance(value, list) else read(value)
+
+
+def _token(value: Any) -> int:
+    """A whole number, which some languages write as 1.0."""
+    if isinstance(value, bool) or int(value) != value:
+        raise TypeError
+    return int(value)
+
+
+#: How the entries of a field are read; null is the logarithm of 0.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "tokens": _token,
+    "logprobs": lambda value: -inf if value is None else float(value),
+}
 
 
 def _write(pipe: IO[bytes], requests: Queue[bytes]) -> None:
@@ -245,18 +264,25 @@ class Program(Arguments):
             filled = [numbers % tuple(point) for point in points]
             return self._draftproof_pipe.ask([", ".join(filter(None, (body, text))) for text in filled])
 
+        cells = self._draftproof_cells.get(body)
         if not followed():
-            return ask([tuple(flat)])[0]
+            [answer] = ask([tuple(flat)])
+            if cells is not None and cells.count and cells.answer(flat) != answer:
+                raise NotFollowed(
+                    f"bisecting missed an answer: with the numbers {flat} it gives {answer}, on others around them "
+                    f"{cells.answer(flat)}; {SAMPLE}"
+                )
+            return answer
         if not places:
             raise NotFollowed(f"the program draws its own random numbers; {SAMPLE}, or let it take them")
         for name in places:
             if kind_of(name) not in ("uniforms", "final_uniforms"):
                 raise NotFollowed(f"{name}: cells of uniform numbers alone are bisected; {SAMPLE}")
-        if body not in self._draftproof_cells:
-            self._draftproof_cells[body] = Cells(ask, len(flat))
+        if cells is None:
+            cells = self._draftproof_cells[body] = Cells(ask, len(flat))
         with suspended():
-            self._draftproof_cells[body].find()
-        return self._draftproof_cells[body].answer(flat)
+            cells.find()
+        return cells.answer(flat)
 
     @property
     def command(self) -> list[str]:
@@ -270,15 +296,15 @@ class Program(Arguments):
     @property
     def notes(self) -> list[str]:
         """What a verdict about it rests on, in words."""
-        pipe, found = self._draftproof_pipe, [each for each in self._draftproof_cells.values() if each.root]
+        pipe, found = self._draftproof_pipe, [each for each in self._draftproof_cells.values() if each.count]
         lines = [f"a program, {pipe.answered:,} answers through a pipe"]
         if pipe.killed:
             lines.append(f"it was killed from outside {_times(pipe.killed)}, started again and asked again")
         if found:
             lines.append(
                 f"bisected: {sum(each.count for each in found):,} cells of random numbers in {len(found):,} calls, "
-                f"edges up to {RESOLUTION:.1g}; answers that differ inside of a cell, on less than {MISSED:.1%} of the "
-                "numbers of a call, can be missed"
+                f"edges up to {RESOLUTION:.1g}; answers that differ inside of a cell, on less than {MISSED:.1%} "
+                "of the numbers of a call, can be missed"
             )
         return lines
 

@@ -18,8 +18,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil, log
 from statistics import median
 
+import numpy as np
+
+from draftproof.simulator.audit.batches import drawn_roots
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.diagnosis.catalogue import Hypothesis
 from draftproof.simulator.audit.failures import FunctionFailed
@@ -27,13 +31,15 @@ from draftproof.simulator.audit.followed import Endless
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.neighbours import PAIRS, unlike_neighbours
 from draftproof.simulator.audit.program import Program
+from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.trials import EnumerationSize, Runs
 from draftproof.simulator.progress import Progress
 from draftproof.simulator.raised import named_errors, quiet
-from draftproof.simulator.symbolic.where import NotFollowed
+from draftproof.simulator.sampling_coin import SamplingCoin
+from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed
 
 #: Errors in place of a verdict: the function cannot be followed, it gives another law when it is called again (each of
 #: these laws may be the target's), its arguments are wrong, or it takes too many calls. The command exits with 2, the
@@ -47,6 +53,8 @@ SAMPLES, SAMPLE_SECONDS = 8, 0.4
 FEWEST, MOST = 4, 500
 #: Draft trees of the first case that are checked for state; of others it is one.
 FIRST_CHECKED = 3
+#: Random calls at most by which the refutation of a program is confirmed.
+CONFIRMED = 200_000
 #: The largest block efficiency of a lossless verifier on a case, None where it is not known.
 Optimum = Callable[[Case], Fraction | None]
 
@@ -280,8 +288,8 @@ def conclude(record: Record) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and the refuted case once more.
 
     Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, `NoFunction`
-    where the refuted case is lossless when it is judged again, and the refusal of a case where nothing on the others
-    speaks against the function.
+    where the refuted case is lossless when it is judged again, `NotFollowed` where what bisecting missed may explain a
+    refutation, and the refusal of a case where nothing on the others speaks against the function.
     """
     request = record.request
     if not record.findings:
@@ -292,6 +300,7 @@ def conclude(record: Record) -> AuditVerdict:
             with named_errors(f"{request.spec} at corner coins ({case.title})"), _failures(record, case):
                 record.corners += corners(request.audit, case.instance, case.scheme)
     _assert_refuted_again(record)
+    _assert_not_missed(record)
     record.complete = True
     if record.refusals and record.verdict.lossless:
         record.complete = False
@@ -307,6 +316,29 @@ def _assert_refuted_again(record: Record) -> None:
         again = record.request.audit.judge(refuted.instance, refuted.scheme)
     if again.lossless:
         raise NoFunction(f"{record.request.spec}: it is refuted on an instance, and lossless there in a second run")
+
+
+def _assert_not_missed(record: Record) -> None:
+    """Raise `NotFollowed` where answers of a refuted program that bisecting missed may explain its bias.
+
+    The law that was found differs from the program's by at most the share of the numbers on which it answers otherwise
+    than their cell. So many random calls show one of these with a probability of 1 - 1e-6.
+    """
+    refuted, audit = record.verdict.refuted, record.request.audit
+    if refuted is None or not isinstance(audit.audited.function, Program):
+        return
+    calls, coin = ceil(log(1e6) / float(refuted.bias)), SamplingCoin(np.random.default_rng(0))
+    if calls > CONFIRMED:
+        raise NotFollowed(
+            f"{record.request.spec} has a bias of {float(refuted.bias):.2g}, which answers that bisecting missed may "
+            f"explain; {SAMPLE}"
+        )
+    requests = audit.expected_requests(refuted.instance, refuted.scheme)
+    batches = (drawn_roots(requests, coin) for _ in range(calls))
+    with one_thread():
+        last = audit.verifier(refuted.instance, refuted.scheme).sampled(batches, RealCoins([0]))[-1]
+    if isinstance(last, NotFollowed):
+        raise last
 
 
 @contextmanager

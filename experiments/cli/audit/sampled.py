@@ -26,13 +26,13 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.code import file_digest
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.audit.batches import drawn_roots
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import NotFollowed
@@ -108,15 +108,9 @@ class _Instance:
     def __init__(self, request: Request, case: Case) -> None:
         self.audit, self.case = request.audit, case
         self._verifier = self.audit.verifier(case.instance, case.scheme)
-        self._requests = [
-            (
-                expected := self.audit.expected_instance(own.instance, own.scheme),
-                own.scheme,
-                expected.converted(FLOAT64, own.scheme.depth),
-            )
-            for own in self.audit.by_request(case)
-        ]
-        self._size, self._length = case.instance.vocab_size, sum(scheme.depth + 1 for _, scheme, _ in self._requests)
+        self._requests = self.audit.expected_requests(case.instance, case.scheme)
+        self._plain = [expected.converted(FLOAT64, scheme.depth) for expected, scheme in self._requests]
+        self._size, self._length = case.instance.vocab_size, sum(scheme.depth + 1 for _, scheme in self._requests)
         if self._size**self._length > MOST_TEXTS:
             raise InvalidInput(
                 f"{self._size}^{self._length} texts of a batch are too many to be counted; take fewer requests or "
@@ -130,7 +124,7 @@ class _Instance:
         """The rows after each token of the texts, whatever the requests before wrote."""
         target: list[Any] = []
         draft: list[Any] = []
-        for _, scheme, plain in self._requests:
+        for (_, scheme), plain in zip(self._requests, self._plain, strict=True):
             before = self._size ** len(target)
             target += [np.tile(table, (before, 1)) for table in plain.target.tables]
             draft += [*(np.tile(table, (before, 1)) for table in plain.draft.tables[: scheme.depth]), None]
@@ -146,19 +140,13 @@ class _Instance:
         if not calls:
             return
         coin = SamplingCoin(np.random.default_rng([*seed, 0]))
-        drawn = [[scheme.draw(expected.draft, coin) for expected, scheme, _ in self._requests] for _ in range(calls)]
-        roots = [
-            [tree.root(own.target, own.draft) for tree, (own, *_) in zip(trees, self._requests, strict=True)]
-            for trees in drawn
-        ]
+        batches = [drawn_roots(self._requests, coin) for _ in range(calls)]
         texts = []
-        ends = self._verifier.sampled(roots, RealCoins([*seed, 1]))
-        for end, trees in zip(ends, drawn, strict=False):
+        ends = self._verifier.sampled(batches, RealCoins([*seed, 1]))
+        for end in ends:
             if isinstance(end, FunctionFailed):
                 self.failures.append(Failure(self.case, end))
             elif isinstance(end, list):
-                for verdict, tree in zip(end, trees, strict=True):
-                    assert_verdict(verdict, tree, self._size)
                 texts.append(self._text(end, coin))
         self.counts += self._counted(texts)
         if isinstance(ends[-1], NotFollowed):
@@ -167,7 +155,7 @@ class _Instance:
     def _text(self, verdicts: Sequence[Verdict], coin: SamplingCoin) -> tuple[int, ...]:
         """The blocks, each continued with the target's law."""
         whole: tuple[int, ...] = ()
-        for verdict, (_, scheme, plain) in zip(verdicts, self._requests, strict=True):
+        for verdict, (_, scheme), plain in zip(verdicts, self._requests, self._plain, strict=True):
             text = (*verdict.accepted, verdict.correction)
             while len(text) <= scheme.depth:
                 text = (*text, coin.choose(plain.target.row(text)))

@@ -1,5 +1,7 @@
 """`draftproof audit --program CMD`: programs in any language, through a pipe."""
 
+import json
+import math
 import os
 import re
 import shutil
@@ -16,6 +18,7 @@ from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Cells
 from draftproof.simulator.audit.function import refutation
+from draftproof.simulator.audit.program import Pipe
 from draftproof.simulator.symbolic import NotFollowed, load
 
 DATA = Path(__file__).parents[2] / "data"
@@ -108,11 +111,11 @@ def test_trees_and_batches_take_numbers_too(draftproof):
     assert draftproof("audit", *given).code == 0
     same = "[[pick(p[0], number)] for p, number in zip(asked['p'], asked['final_uniform'])]"
     command = write("batch.py", MATCHING, same)
-    ran = audited(draftproof, command, *NUMBERS, "--batch", 2, "--also", "reproducible", cases="context")
+    ran = audited(draftproof, command, *NUMBERS, "--batch", 2, "--also", "reproducible", cases="short")
     assert ran.code == 0
     assert any(note.startswith("reproducible: ") for note in ran.json["notes"])
     command = write("shared.py", MATCHING, same.replace("number)]", "asked['final_uniform'][0])]"))
-    assert audited(draftproof, command, *NUMBERS, "--batch", 2, cases="context").code == 1
+    assert audited(draftproof, command, *NUMBERS, "--batch", 2, cases="short").code == 1
 
 
 def write(name, before, tokens):
@@ -438,3 +441,61 @@ def test_test_suites_ask_the_same():
         assert refutation(load(DATA / "audited" / "beside.py", f"right_{name}"), **options, **asked) is None
         told = refutation(load(DATA / "audited" / "beside.py", f"wrong_{name}"), **options, **asked)
         assert "not reproducible" in told or "as log-probability of token" in told
+
+
+ALIAS = """
+import struct
+def alias(row, number):
+    size = len(row)
+    share, other = [weight * size for weight in row], list(range(size))
+    small, large = ([token for token in range(size) if (share[token] < 1) == less] for less in (True, False))
+    while small and large:
+        one, two = small.pop(), large.pop()
+        other[one], share[two] = two, share[two] - (1 - share[one])
+        (small if share[two] < 1 else large).append(two)
+    bin = min(int(number * size), size - 1)
+    return bin if number * size - bin < share[bin] else other[bin]
+def single(row, number):
+    number, total = struct.unpack("f", struct.pack("f", number))[0], 0.0
+    for token, weight in enumerate(row):
+        total += weight
+        if number < total:
+            return token
+    return len(row)
+"""
+#: p has tokens of probability 1e-4, which bisecting the numbers of the alias method misses.
+RARE = {
+    "vocab_size": 4,
+    "depth": 0,
+    "target": {"": ["9997/10000", "1/10000", "1/10000", "1/10000"]},
+    "draft": {"": [1, 0, 0, 0]},
+}
+
+
+def test_answers_that_bisecting_misses_refute_nothing(draftproof):
+    """Alias sampling has a token of little mass inside of the cell of another one."""
+    command = write("alias.py", ALIAS, "[alias(asked['p'][0], asked['final_uniform'])]")
+    Path("rare.json").write_text(json.dumps(RARE))
+    given = ("--program", command, *NUMBERS, *CHAIN, "--world", "rare.json", "--L2", 0)
+    ran = draftproof("audit", *given)
+    assert ran.code == 2
+    assert "bisecting missed an answer: with the numbers [" in ran.err
+    shifted = write("shifted.py", MATCHING, "[pick(asked['p'][0], asked['final_uniform'] + 1e-5)]")
+    ran = draftproof("audit", "--program", shifted, *given[2:])
+    assert ran.code == 2
+    assert "a bias of 1e-05, which answers that bisecting missed may explain" in ran.err
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    ["[float(pick(asked['p'][0], asked['final_uniform']))]", "[single(asked['p'][0], asked['final_uniform'])]"],
+)
+def test_whole_numbers_and_numbers_are_read_as_programs_write_and_read_them(draftproof, tokens):
+    """1.0 is a token in languages without whole numbers; float32 has nothing between 1 - 2**-24 and 1.
+
+    The logarithm of 1 may be written as a whole number, that of 0 as null.
+    """
+    line = b'{"id": 0, "tokens": [1.0], "logprobs": [0, null]}'
+    assert Pipe("true", 1, ("tokens", "logprobs"))._fields(line, 0) == ([1], [0.0, -math.inf])
+    command = write("other.py", MATCHING + ALIAS, tokens)
+    assert audited(draftproof, command, *NUMBERS, cases="short,no_drafts").code == 0
