@@ -73,16 +73,14 @@ class Machines:
             return _in_processes(self.jobs, work, calls, shared)
         return (work(*call, *shared) for call in calls)
 
-    def after_a_while(self, work: Callable[..., T], calls: Sequence[Sequence[Any]], *shared: Any) -> Iterator[T]:
+    def after_a_while(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
         """As `results`, but processes are started only for the calls that are left after some seconds here."""
-        began = time.perf_counter()
-        for done, call in enumerate(calls):
-            left = calls[done:]
-            late = done > 0 and time.perf_counter() - began > PARALLEL_FROM_SECONDS
-            if self.dask is not None or (self.jobs > 1 and late and len(left) > 1):
-                yield from replace(self, jobs=min(self.jobs, len(left))).results(work, left, *shared)
-                return
+        began, left = time.perf_counter(), iter(calls)
+        for call in left if self.dask is None else ():
             yield work(*call, *shared)
+            if self.jobs > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
+                break
+        yield from self.results(work, left, *shared)
 
 
 #: This process alone.

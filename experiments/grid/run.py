@@ -84,8 +84,7 @@ def _answer(
 ) -> None:
     """Compute the rows of questions, and add them to the store."""
     asked = dict(enumerate(questions))
-
-    known = all(each.seconds is not None for each in questions)
+    known = all(question.seconds is not None for question in questions)
 
     def open_calls() -> Iterator[tuple[int, T]]:
         for number, question in asked.items():
@@ -94,12 +93,8 @@ def _answer(
             else:
                 yield number, question.about
 
-    rows = (
-        machines.results(_numbered, open_calls(), compute, *shared)
-        if known
-        else machines.after_a_while(_numbered, list(open_calls()), compute, *shared)
-    )
-    for number, row in rows:
+    results = machines.results if known else machines.after_a_while
+    for number, row in results(_numbered, open_calls(), compute, *shared):
         store.add({**row, "strong_id": asked[number].strong_id}, user_defined=asked[number].user_defined)
         tick(1)
 

@@ -158,9 +158,9 @@ class UserScheme:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Its name, its parameters where it is a dataclass, and where it comes from."""
+        """Its name, its parameters where it is a dataclass, and its file, None for an object of Python."""
         given = {"parameters": self._parameters()} if self._parameters() else {}
-        return {"name": self.name, **given, **self.source}
+        return {"name": self.name, **given, "file": None, **self.source}
 
     def _parameters(self) -> dict[str, str]:
         fields = dataclasses.fields(self.scheme) if dataclasses.is_dataclass(self.scheme) else ()

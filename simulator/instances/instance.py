@@ -176,9 +176,9 @@ class Instance:
             raise InvalidInput(f"about is {cut(repr(about))}; it must be an object")
         numbers = arithmetic_named(str(fields.get("arithmetic", RATIONAL.name)))
         scheme = fields.get("scheme")
-        elsewhere = isinstance(scheme, dict) and "file" in scheme  # user-defined: known by its file
+        elsewhere = isinstance(scheme, dict) and "file" in scheme  # user-defined: known by its file or name
         if isinstance(scheme, dict) and elsewhere:
-            about = {**about, "scheme": scheme["file"]}
+            about = {**about, "scheme": scheme["file"] or scheme.get("name")}
         draft, told = (
             TableProcess(_tables(fields[key], size, max(depth - 1, 0), key, depth, numbers), key)
             if key in fields
