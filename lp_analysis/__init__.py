@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
     from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate
     from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
-    from draftproof.lp_analysis.direct import direct_bound, measured_bound
+    from draftproof.lp_analysis.direct import direct_bound
     from draftproof.lp_analysis.forgetting import floors
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
-    from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.potentials import LongRun, long_run
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
     from draftproof.lp_analysis.single_step import single_step_optimum
@@ -29,9 +28,6 @@ __all__ = [
     "MOST_TRUNKS",
     "FrontierInterrupted",
     "FrontierPoint",
-    "Hitting",
-    "IidBranches",
-    "ListedTrees",
     "LongRun",
     "Optimum",
     "OptimumInterrupted",
@@ -46,7 +42,6 @@ __all__ = [
     "frontier_certificate",
     "long_run",
     "measure",
-    "measured_bound",
     "optimum",
     "read_certificate",
     "single_step_optimum",
@@ -57,9 +52,8 @@ _MODULES = {
     "measure": "bias_measures",
     **dict.fromkeys(("certificate", "dumps", "frontier_certificate"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
-    **dict.fromkeys(("direct_bound", "measured_bound"), "direct"),
+    "direct_bound": "direct",
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
-    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("LongRun", "long_run"), "potentials"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
     "floors": "forgetting",

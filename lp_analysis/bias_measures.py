@@ -1,7 +1,7 @@
 """Measures of the bias of a block other than its total variation, from its law, in the arithmetic of the law.
 
 `V` tokens, trees of depth `L`. The output of a block is its tokens, continued by the target; `O(c)` is the mass of the
-outputs that begin with `c`. `measured_bound` has the most tokens of any verifier at a budget of such a measure.
+outputs that begin with `c`. `direct_bound` has the most tokens of any verifier at a budget of such a measure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ def entropy_per_token(law: BlockLaw, target: Sequence[Any]) -> float:
     return relative_entropy(law, target) / float(_python(efficiency(law.reach)))
 
 
-#: By the names that `measured_bound` takes.
+#: By the names that `direct_bound` takes.
 MEASURES: Mapping[str, Callable[[BlockLaw, Sequence[Any]], Measured]] = {
     "block": block_variation,
     "token": token_variation,

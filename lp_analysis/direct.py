@@ -11,13 +11,13 @@ target. Other measures than this total variation are convex in `o`, too, and tho
 multiple of the tokens.
 """
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
+from draftproof.lp_analysis.bias_measures import MEASURES
 from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, Trees
 from draftproof.lp_analysis.modelling import modelling
 from draftproof.simulator.arithmetic import FLOAT64
@@ -29,13 +29,6 @@ from draftproof.simulator.protocol import Context, DraftScheme
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000
-#: Measures of bias; those of the first N tokens have a number each.
-KNOWN = ("block", "token", "per_token", "entropy_per_token")
-
-
-def _variables(trees: Trees) -> int:
-    """Number of pairs of a draft tree and a node of it."""
-    return sum(len(tree) for tree, _ in trees)
 
 
 def direct_bound(
@@ -46,43 +39,14 @@ def direct_bound(
     target, draft: processes, or their tables to the depth of the scheme less 1. measure: of the bias, a name that
     `bias_measures.measure` takes. Raises `InvalidInput`, `TooLarge`.
     """
-    tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
-    return solve_direct(tables, trees_of(draft, scheme), bias, measure)
-
-
-def trees_of(draft: ProcessLike, scheme: DraftScheme) -> Trees:
-    """The trees of any scheme; those of delayed trees in float64."""
-    process = as_process(draft, "draft")
-    if not isinstance(scheme, Delayed):
-        return ListedTrees.of(process, scheme).trees
-    return IidBranches(tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "draft").tables, scheme).trees
-
-
-def measured_bound(
-    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, name: str, budget: Sequence[Any]
-) -> list[float]:
-    """The most tokens a block of any verifier whose measure `name` is at most each budget, in float64.
-
-    One variable for each pair of a tree and its node (`direct_bound`), so for small instances; needs cvxpy. Raises
-    `InvalidInput`, `TooLarge`.
-    """
-    return [direct_bound(target, draft, scheme, float(value), name) for value in budget]
-
-
-def solve_direct(
-    target_tables: Sequence[Any], trees: Trees, bias: float | None = None, measure: str = "block"
-) -> float:
-    """`direct_bound` of a scheme given by its trees.
-
-    trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
-    """
     cp = modelling()
     if measure == "entropy_per_token" and bias == 0:  # a cone without interior, and the same as no bias at all
         bias = None
-    if _variables(trees) > MOST_VARIABLES:
-        raise TooLarge(f"{_variables(trees):,} variables; the direct program is for at most {MOST_VARIABLES:,}")
-    _validate(trees)
-    tables = [np.asarray(table, dtype=np.float64) for table in target_tables]
+    trees = trees_of(draft, scheme)
+    variables = sum(len(tree) for tree, _ in trees)
+    if variables > MOST_VARIABLES:
+        raise TooLarge(f"{variables:,} variables; the direct program is for at most {MOST_VARIABLES:,}")
+    tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
     pairs = [(t, context) for t, (tree, _) in enumerate(trees) for context in sorted(tree)]
     place = {c: i for i, c in enumerate(sorted({context for _, context in pairs}))}
     of_tree = _incidence([(t, i) for i, (t, _) in enumerate(pairs)], (len(trees), len(pairs)))
@@ -103,6 +67,14 @@ def solve_direct(
         return float(problem.solve(solver=cp.CLARABEL))
     exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return float(problem.solve(solver=cp.HIGHS, highs_options=exact))
+
+
+def trees_of(draft: ProcessLike, scheme: DraftScheme) -> Trees:
+    """The trees of any scheme; those of delayed trees in float64."""
+    process = as_process(draft, "draft")
+    if not isinstance(scheme, Delayed):
+        return ListedTrees.of(process, scheme).trees
+    return IidBranches(tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "draft").tables, scheme).trees
 
 
 def _matching(place: dict[Context, int], tables: list[Any]) -> tuple[Any, Any]:
@@ -156,7 +128,7 @@ def _measured(
         return rules
     number = measure.partition(":")[2] if head == "first" else str(L)
     if head not in ("block", "first", "per_token") or not number.isdecimal() or int(number) == 0:
-        raise InvalidInput(f"measure {measure!r} is not known; known: {', '.join(KNOWN)}, first:N")
+        raise InvalidInput(f"measure {measure!r} is not known; known: {', '.join(MEASURES)}, first:N")
     depth = min(int(number), L)
     missing = cp.Variable(V**depth, nonneg=True)
     most = bias * tokens if head == "per_token" else bias
@@ -166,15 +138,6 @@ def _measured(
 def _goes_on(tables: list[Any], path: Context, begun: int) -> float:
     """The probability that the target goes on after `begun` tokens as this path does."""
     return float(np.prod([_row(tables, path[: d + 1])[path[d]] for d in range(begun, len(path))]))
-
-
-def _validate(trees: Trees) -> None:
-    for tree, _ in trees:
-        if () not in tree or any(c and c[:-1] not in tree for c in tree):
-            raise InvalidInput("a draft tree must hold the root and every prefix of its nodes")
-    total = float(sum(mass for _, mass in trees))
-    if abs(total - 1) > 1e-9:  # sums of probabilities in float64
-        raise InvalidInput(f"the draft trees have mass {total}, not 1")
 
 
 def _incidence(pairs: list[tuple[int, int]], shape: tuple[int, int]) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -43,63 +43,6 @@ Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]
 MOST_TREES = 200_000
 
 
-class Hitting(Protocol):
-    """A draft scheme in the bounds, in one arithmetic."""
-
-    @property
-    def vocab_size(self) -> int: ...
-
-    @property
-    def depth(self) -> int: ...
-
-    @property
-    def fixed(self) -> NodeValues:
-        """The mass of every context of the trunk, depth by depth: a tree has one of each. The last are the groups."""
-        ...
-
-    @property
-    def ends(self) -> Sequence[Sequence[Context]]:
-        """The ends of each group."""
-        ...
-
-    @property
-    def shares(self) -> Any:
-        """How many of the leaves are at each end, on average and up to a factor, given the group: shape `(G, N)`."""
-        ...
-
-    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """The probability that one of the first `i` ends of the order is a leaf, given the group, for `i = 1..N`.
-
-        orders: shape `(G, N)`, for each of these groups its ends in an order.
-        """
-        ...
-
-    def at_ends(self, values: NodeValues) -> Any:
-        """Values of nodes at the ends, shape `(G, N)`."""
-        ...
-
-    def through(self, law: Any) -> NodeValues:
-        """The mass of every node below one trunk, this first, given the masses of the ends, shape `(N,)`."""
-        ...
-
-    @property
-    def floats(self) -> Hitting:
-        """The same in float64."""
-        ...
-
-
-def probability(hitting: Hitting, nodes: Iterable[Context]) -> Any:
-    """`P(T meets nodes)`."""
-    wanted = set(nodes)
-    total = hitting.fixed[0][0] * 0
-    for group, (mass, ends) in enumerate(zip(hitting.fixed[-1], hitting.ends, strict=True)):
-        inside = np.array([any(end[:d] in wanted for d in range(len(end) + 1)) for end in ends])
-        if inside.any():
-            order = (~inside).argsort(kind="stable")
-            total = total + mass * hitting.chances(order[np.newaxis], [group])[0, inside.sum() - 1]
-    return total
-
-
 @dataclass(frozen=True)
 class Branches(ABC):
     """A trunk of `L1` tokens, then `K` branches of `L2` tokens, each of law `q` if nothing is known of the others."""
@@ -124,7 +67,7 @@ class Branches(ABC):
 
     @property
     def fixed(self) -> NodeValues:
-        """See `Hitting`."""
+        """The mass of every context of the trunk, depth by depth: a tree has one of each. The last are the groups."""
         return self.masses[: self.scheme.L1 + 1]
 
     @property
@@ -145,14 +88,22 @@ class Branches(ABC):
 
     @abstractmethod
     def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """See `Hitting`."""
+        """The probability that one of the first `i` ends of the order is a leaf, given the group, for `i = 1..N`.
+
+        orders: shape `(G, N)`, for each of these groups its ends in an order.
+        """
+
+    @property
+    @abstractmethod
+    def floats(self) -> Branches:
+        """The same in float64."""
 
     def at_ends(self, values: NodeValues) -> Any:
-        """See `Hitting`."""
+        """Values of nodes at the ends, shape `(G, N)`."""
         return values[-1].reshape(self.shares.shape)
 
     def through(self, law: Any) -> NodeValues:
-        """See `Hitting`."""
+        """The mass of every node below one trunk, this first, given the masses of the ends, shape `(N,)`."""
         return from_leaves(law, self.vocab_size, self.scheme.L2)
 
 
@@ -272,7 +223,7 @@ def _nodes(trunk: Context, branches: Iterable[int], length: int, size: int) -> f
 class ListedTrees:
     """Any scheme, given by the list of its trees: sets of contexts, root included, with probabilities that sum to 1.
 
-    All ends are in one group, numbered with the deepest first.
+    What it has in common with `Branches` is the same there. All ends are in one group, numbered with the deepest first.
     """
 
     trees: Trees
@@ -305,7 +256,7 @@ class ListedTrees:
 
     @cached_property
     def ends(self) -> list[list[Context]]:
-        """See `Hitting`."""
+        """See `Branches`."""
         return [sorted(frozenset().union(*self._leaves), key=lambda context: (-len(context), context))]
 
     @cached_property
@@ -323,7 +274,7 @@ class ListedTrees:
 
     @cached_property
     def shares(self) -> Any:
-        """The probability of each end."""
+        """The probability of each end, shape `(1, N)`."""
         held, starts = self._held
         counts = np.diff([*starts, len(held)])
         return self._summed(held, self._masses.repeat(counts))
@@ -334,15 +285,6 @@ class ListedTrees:
         ranks = orders[0].argsort()
         return self._summed(np.minimum.reduceat(ranks[held], starts), self._masses).cumsum(axis=1)
 
-    @cached_property
-    def drawn(self) -> NodeValues:
-        """The probability that a tree has each context."""
-        levels = [np.array([self._masses[0] * 0]).repeat(self.vocab_size**depth) for depth in range(self.depth + 1)]
-        for tree, mass in self.trees:
-            for context in tree:
-                levels[len(context)][context_index(context, self.vocab_size)] += mass
-        return levels
-
     def _summed(self, places: Any, masses: Any) -> Any:
         """The masses at each place, shape `(1, N)`."""
         totals = (masses[:1] * 0).repeat(len(self.ends[0]))
@@ -350,11 +292,11 @@ class ListedTrees:
         return totals[np.newaxis]
 
     def at_ends(self, values: NodeValues) -> Any:
-        """See `Hitting`."""
+        """See `Branches`."""
         return np.concatenate(values)[self._places][np.newaxis]
 
     def through(self, law: Any) -> NodeValues:
-        """See `Hitting`."""
+        """See `Branches`."""
         sizes = [self.vocab_size**d for d in range(self.depth + 1)]
         flat = (law[:1] * 0).repeat(sum(sizes))
         flat[self._places] = law
@@ -367,6 +309,10 @@ class ListedTrees:
     def floats(self) -> ListedTrees:
         """The same in float64."""
         return ListedTrees([(tree, float(mass)) for tree, mass in self.trees], self.vocab_size, self.depth)
+
+
+#: A draft scheme in the bounds, in one arithmetic.
+Hitting: TypeAlias = Branches | ListedTrees
 
 
 def listed_draws(scheme: DraftScheme, draft: TokenProcess) -> int:

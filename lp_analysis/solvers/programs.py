@@ -26,7 +26,10 @@ class PriceProgram(InteriorPoint):
         super().__init__(problem, rows)
         self.bias, self.masses = bias, prefix_masses(problem.target, problem.depth)
         z = np.zeros(rows.n)
-        z[rows.inner :] = -self.masses[-1]
+        if bias is None:
+            z[: rows.V] = -self.masses[1]
+        else:
+            z[rows.inner :] = -self.masses[-1]
         self.cost = Unknowns(
             np.zeros(rows.n + 1),
             z,
@@ -40,28 +43,32 @@ class PriceProgram(InteriorPoint):
         self.right = zero._replace(ended=totals[-1], corrected=np.concatenate(totals[:-1])[rows.parents])
 
     def start(self) -> State:
-        """Half the reach of the law `q`, lossless, the independent transport; loose prices."""
+        """Half the reach of the law `q`, lossless, the independent transport; loose prices.
+
+        natural: for each pair of a slack and a multiplier the mass that its weight comes from; see `interior`.
+        """
         rows, target, drafted = self.rows, self.problem.target, self.problem.iid.masses
         L, held = rows.L, half_reach(self.problem)
         reached = np.concatenate(held[1:])
         corrected = np.concatenate([children(held[d], target[d]) for d in range(L)]) - reached
-        likely, chosen = np.concatenate(self.masses[1:]), np.concatenate(drafted[1:]) - reached
+        chosen, inner = np.concatenate(drafted[1:]) - reached, reached[: rows.inner]
         cells = self.problem.iid.shares[:, :, None] * self.cost.b[:, None, :]
-        short = np.zeros(0) if self.bias is None else self.bias * self.masses[-1]
-        multiplier = Constraints(
-            chosen, held[-1], corrected, likely[: rows.inner] - reached[: rows.inner], short, short, cells
-        )
-        natural = multiplier._replace(
-            chosen=chosen + reached, corrected=corrected + reached, continued=likely[: rows.inner]
-        )
+        multiplier = Constraints(chosen, held[-1], corrected, inner, np.zeros(0), np.zeros(0), cells)
+        natural = multiplier._replace(chosen=chosen + reached, corrected=corrected + reached)
+        W, w = self.right.corrected, max(float(self.problem.weights_below.max()), 1.0)
+        depths = np.concatenate([np.full(rows.V**d, d) for d in range(L + 1)])
+        price, pi = 2.0, 0.5 * depths
+        z = pi[rows.parents] - W - 1.5 * w * (L - depths[1:] + 1)
+        if self.bias is not None:
+            likely, short = np.concatenate(self.masses[1:])[: rows.inner], self.bias * self.masses[-1]
+            multiplier = multiplier._replace(continued=likely - inner, excess=short, short=short)
+            natural = natural._replace(continued=likely, excess=short, short=short)
+            pi, z = L + 3 + 0.5 * (L + depths), 1 + 0.5 * (L - depths[1:])
         mean = np.concatenate([part.ravel() for part in natural]).mean()
         omega = each(lambda mass: np.sqrt(mean * mass), natural)
-        z = np.concatenate([np.full(rows.V**d, 1.0 + L - d) for d in range(1, L + 1)])
-        most = max(float(self.right.ended.max()), 1.0)
-        pi = np.concatenate([np.full(rows.V**d, most + 2 + L + 0.5 * d) for d in range(L + 1)])
         b = np.zeros((rows.T, rows.M))
         a = rows.slopes.max() * pi[-1] + 1 + np.minimum(0.3 * (omega.cells / cells).max(2), 50.0)
-        x = Unknowns(pi, z, np.array([2.0]), a, b)
+        x = Unknowns(pi, z, np.array([price]), a, b)
         slack = Constraints(*(left - right for left, right in zip(rows.apply(x), self.right, strict=True)))
         return State(x, slack, multiplier, omega)
 

@@ -14,10 +14,13 @@ the nodes down to `c`, each 1 for block efficiency; `pi(c)` is the largest worth
     short:      lambda - z(x) >= 0                         multiplier: (p(x) - O(x))+, or more
     cells:      a(x) + b(trunk, j) - s_j pi(x) >= 0        multiplier: transport X(x, j)
 
-`chosen` and `corrected` are for all nodes below the root, `continued` for those above depth `L`. Without a bias the
-output is the target: there are no `excess`, `short` and lambda, `pi(c) - pi(parent)` is the price of the node `c`, and
-`pi` of the root is any number. The transport spreads the mass of path `x` over the cells. `r(x) = sum_j s_j X(x, j)` is
-a selection law in the base polytope, since the interpolated `g` lies below `g`.
+`chosen` and `corrected` are for all nodes below the root, `continued` for those above depth `L`. The transport spreads
+the mass of path `x` over the cells. `r(x) = sum_j s_j X(x, j)` is a selection law in the base polytope, since the
+interpolated `g` lies below `g`.
+
+Without a bias the output is the target, `o(c) = p(c) - D(c)`: there are no `excess`, `short` and lambda, `continued`
+has the other sign and the multiplier `D(c)`, and `-sum_y p(y) Z(y)` over the tokens of the first step stands in the
+cost. `pi(c) - pi(parent)` is then the price of the node `c`, and `pi` of the root is any number.
 """
 
 from typing import Any, NamedTuple
@@ -59,7 +62,7 @@ class Rows:
     def __init__(self, problem: BoundProblem, slopes: Any, biased: bool) -> None:
         self.V, self.L1, self.L = problem.vocab_size, problem.iid.scheme.L1, problem.depth
         self.T, self.N = problem.iid.shares.shape
-        self.slopes, self.biased = slopes, biased
+        self.slopes, self.biased, self._sign = slopes, biased, 1 if biased else -1
         self.M = int(slopes.shape[1])
         starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
         self.at = [slice(0, 0)] + [slice(int(starts[d]), int(starts[d + 1])) for d in range(self.L)]
@@ -82,16 +85,18 @@ class Rows:
         mean = (self.tables * x.z)[self.V :].reshape(-1, self.V).sum(1)
         cells = x.a[:, :, None] + x.b[:, None, :] - self.slopes[:, None, :] * paths.reshape(self.T, self.N, 1)
         excess, short = (z * 1, x.price - z) if self.biased else (z[:0], z[:0])
-        return Constraints(x.pi[1:] - above, paths - z, above - x.z, x.z[: self.inner] - mean, excess, short, cells)
+        return Constraints(
+            x.pi[1:] - above, paths - z, above - x.z, self._sign * (x.z[: self.inner] - mean), excess, short, cells
+        )
 
     def adjoint(self, rows: Constraints) -> Unknowns:
         """The transpose of `apply`."""
         pi = np.concatenate([np.zeros(1), rows.chosen])
         pi[: self.inner + 1] += (rows.corrected - rows.chosen).reshape(-1, self.V).sum(1)
         pi[1 + self.inner :] += rows.ended - self.law(rows.cells)
-        z = -rows.corrected
-        z[: self.inner] += rows.continued
-        z[self.V :] -= self.tables[self.V :] * rows.continued.repeat(self.V)
+        z, continued = -rows.corrected, self._sign * rows.continued
+        z[: self.inner] += continued
+        z[self.V :] -= self.tables[self.V :] * continued.repeat(self.V)
         z[self.inner :] -= rows.ended
         if self.biased:
             z[self.inner :] += rows.excess - rows.short

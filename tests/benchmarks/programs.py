@@ -46,7 +46,7 @@ def matrix(program: PriceProgram) -> tuple[Any, Any, Any]:
     chosen = [(nodes, nodes + 1, np.ones(n)), (nodes, nodes // V, -np.ones(n))]
     ended = [(ends, 1 + inner + ends, np.ones(paths)), (ends, place + inner + ends, -np.ones(paths))]
     corrected = [(nodes, nodes // V, np.ones(n)), (nodes, place + nodes, -np.ones(n))]
-    continued = [(above, place + above, np.ones(inner)), (mean, place + below, -rows.tables[below])]
+    continued = [(above, place + above, -np.ones(inner)), (mean, place + below, rows.tables[below])]
     cell = np.arange(paths * M)
     last = [
         (cell, 2 * n + 1 + cell // M, np.ones(len(cell))),

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.lp_analysis import direct_bound, measure, measured_bound
+from draftproof.lp_analysis import direct_bound, measure
 from draftproof.lp_analysis.bias_measures import MEASURES
 from draftproof.simulator import Delayed, block_law, check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.processes import tabulate
+from tests.lp_analysis.cases import pair
 from tests.quick import quick
 
 SPECS = ("ensemble:w=7/10", "lenience:l=1/2", "truncation", "budgeted:eps=1/10", "typical", "block")
@@ -88,7 +89,7 @@ def test_no_verifier_has_more_tokens_than_the_most_at_its_measure(name, scheme):
             continue
         own = check(find_verifier(spec).verifier, instance.target, instance.draft, scheme).block_efficiency
         value = float(measure(name, law, tables))
-        (most,) = measured_bound(instance.target, instance.draft, scheme, name, [value + 1e-9])
+        most = direct_bound(instance.target, instance.draft, scheme, value + 1e-9, name)
         assert float(own) <= most + SOLVED
 
 
@@ -97,7 +98,7 @@ def test_more_budget_brings_more_and_none_the_optimum(name):
     pytest.importorskip("cvxpy")
     instance = instance_of(2, PATH, 1)
     least = direct_bound(instance.target, instance.draft, PATH)
-    none, some, more = measured_bound(instance.target, instance.draft, PATH, name, [1e-9, 0.02, 0.1])
+    none, some, more = (direct_bound(*pair(instance), PATH, budget, name) for budget in (1e-9, 0.02, 0.1))
     if name == "first:1":  # later tokens are free
         assert none > least + SOLVED
     else:

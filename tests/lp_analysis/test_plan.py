@@ -1,6 +1,7 @@
 """`PathPlan`: its checks, its law against enumeration, its plain data."""
 
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, permutations, product
 from math import prod
 
@@ -56,68 +57,55 @@ def test_selection_in_float64_follows_the_exact_one():
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
 
 
+ONE = Fraction(1)
+PLAIN = PathPlan(2, 2, 0, 1, (ONE,), (((0, 1),),)).as_dict()
+
+
 def test_plain_data_round_trip():
     plan = random_plan(2, 2, 1, 2)
     assert PathPlan.from_dict(plan.as_dict()) == plan
 
 
 @pytest.mark.parametrize(
-    ("weights", "orders", "message"),
+    ("make", "message"),
     [
-        ((HALF,), (((0, 1),),), "sum to 1/2"),
-        ((HALF, HALF), (((0, 1),),), "2 weights for 1 orders"),
-        ((), (), "at least one"),
-        ((Fraction(3, 2), -HALF), (((0, 1),), ((1, 0),)), "at least 0"),
-        ((1.0,), (((0, 1),),), "must be a Fraction"),
-        ((Fraction(1),), (((0, 0),),), "no permutation"),
-        ((Fraction(1),), (((0, 1, 2),),), "no permutation"),
-        ((Fraction(1),), (((0, 1), (0, 1)),), "has 2 parts"),
+        *(
+            (partial(PathPlan, 2, 2, 0, 1, weights, orders), message)
+            for weights, orders, message in (
+                ((HALF,), (((0, 1),),), "sum to 1/2"),
+                ((HALF, HALF), (((0, 1),),), "2 weights for 1 orders"),
+                ((), (), "at least one"),
+                ((Fraction(3, 2), -HALF), (((0, 1),), ((1, 0),)), "at least 0"),
+                ((1.0,), (((0, 1),),), "must be a Fraction"),
+                ((ONE,), (((0, 0),),), "no permutation"),
+                ((ONE,), (((0, 1), (0, 1)),), "has 2 parts"),
+            )
+        ),
+        (partial(PathPlan, 0, 2, 0, 1, (ONE,), (((0,),),)), "vocab_size"),
+        (partial(PathPlan, 2, 2, 1, 0, (ONE,), (((0,), (0,)),)), "L2 = 0"),
+        (partial(PathPlan, 10, 2, 0, 9, (ONE,), (((0,),),)), "paths"),
+        (partial(random_plan(2, 2, 0, 2).selection, [np.full((1, 2), 0.5)]), "needs draft rows to depth 1"),
+        *(
+            (partial(PathPlan.from_dict, PLAIN | {key: value}), None)
+            for key, value in (("weights", [1]), ("weights", "1"), ("orders", 3), ("orders", [[["0", 1]]]), ("K", "2"))
+        ),
+        (partial(PathPlan.from_dict, PLAIN | {"orders": [[[0.0, 1]]]}), None),
+        (partial(PathPlan.from_dict, {"K": 2}), "exactly the keys"),
     ],
 )
-def test_plans_validate_themselves(weights, orders, message):
-    with pytest.raises(InvalidInput, match=message):
-        PathPlan(2, 2, 0, 1, weights, orders)
-
-
-def test_shapes_are_checked():
-    with pytest.raises(InvalidInput, match="vocab_size"):
-        PathPlan(0, 2, 0, 1, (Fraction(1),), (((0,),),))
-    with pytest.raises(InvalidInput, match="L2 = 0"):
-        PathPlan(2, 2, 1, 0, (Fraction(1),), (((0,), (0,)),))
-    with pytest.raises(TooLarge, match="paths"):
-        PathPlan(10, 2, 0, 9, (Fraction(1),), (((0,),),))
-    with pytest.raises(InvalidInput, match="needs draft rows to depth 1"):
-        random_plan(2, 2, 0, 2).selection(FAMILIES["perturbed"].instance(2, 1, np.random.default_rng(0)).draft.tables)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("weights", [1]), ("weights", "1"), ("orders", 3), ("orders", [[[0.0, 1]]]), ("orders", [[["0", 1]]]), ("K", "2")],
-)
-def test_files_with_other_types_are_refused(key, value):
-    fields = PathPlan(2, 2, 0, 1, (Fraction(1),), (((0, 1),),)).as_dict() | {key: value}
-    with pytest.raises(InvalidInput):
-        PathPlan.from_dict(fields)
-    with pytest.raises(InvalidInput, match="exactly the keys"):
-        PathPlan.from_dict({"K": 2})
+def test_what_is_no_plan_is_refused(make, message):
+    with pytest.raises((InvalidInput, TooLarge), match=message):
+        make()
 
 
 def test_mixtures_of_trunks_are_coupled_without_changing_them():
     orders = [np.array(order) for order in permutations(range(3))]
     mixtures = [([0.25, 0.75], orders[:2]), ([0.5, 0.25, 0.25], orders[2:5]), ([1.0], orders[5:])]
+    scaled = [([weight * 4 for weight in weights], own) for weights, own in mixtures]  # they need not sum to 1
+    assert as_plan(3, Delayed(2, 1, 1), scaled) == as_plan(3, Delayed(2, 1, 1), mixtures)
     plan = as_plan(3, Delayed(2, 1, 1), mixtures)
     assert plan.weights == (Fraction(1, 4),) * 4  # the shares of the trunks end at 1/4, 1/2, 3/4 and 1
     for trunk, (weights, own) in enumerate(mixtures):
         for weight, order in zip(weights, own, strict=True):
             held = sum(w for w, parts in zip(plan.weights, plan.orders, strict=True) if parts[trunk] == tuple(order))
             assert held == Fraction(weight)
-
-
-def test_weights_of_a_mixture_need_not_sum_to_1():
-    orders = [np.array(order) for order in permutations(range(2))]
-    for scale in (1.0, 0.5, 4.0):
-        plan = as_plan(2, Delayed(2, 0, 1), [([0.25 * scale, 0.75 * scale], orders)])
-        assert dict(zip(plan.orders, plan.weights, strict=True)) == {
-            ((0, 1),): Fraction(1, 4),
-            ((1, 0),): Fraction(3, 4),
-        }

@@ -51,6 +51,19 @@ def test_a_repaired_law_is_in_the_polytope_by_all_subsets_and_loses_no_more_than
     assert (found == possible).all() or excess.sum() > 0
 
 
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
+def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.ones(N))
+    weights = rng.dirichlet(np.ones(3))
+    law = sum(w * iid_law(rng.permutation(N), masses, K) for w in weights)
+    found, orders = decompose(law, masses, K)
+    assert len(orders) <= max(N, 1)
+    assert sum(found) == pytest.approx(1, abs=1e-12)
+    again = sum(w * iid_law(order, masses, K) for w, order in zip(found, orders, strict=True))
+    assert abs(again - law).max() < 1e-9
+
+
 @pytest.mark.parametrize("tiny", [1e-10, 1e-13, 1e-15, 1e-17, 1e-300, 1e-320])
 def test_rounding_on_a_tiny_mass_does_not_touch_the_rest(tiny):
     masses = np.array([0.5, 0.3, 0.2, tiny])

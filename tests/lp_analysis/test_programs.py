@@ -1,4 +1,4 @@
-"""The parts of the whole-tree programs, each against brute force: prices, linear algebra, orders."""
+"""The parts of the whole-tree programs, each against brute force: limits, prices, linear algebra."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis import direct, hitting
-from draftproof.lp_analysis.decompose import decompose, iid_law
 from draftproof.lp_analysis.direct import direct_bound
 from draftproof.lp_analysis.hitting import IidBranches, ListedTrees
-from draftproof.lp_analysis.nodes import efficiency, reach
-from draftproof.lp_analysis.orders import selection_law
-from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from draftproof.lp_analysis.prices import node_worths, price_bound, subgradient, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.interior import each
 from draftproof.lp_analysis.solvers.levels import first_knots
@@ -55,19 +52,6 @@ def random_prices(V, depth, seed):
     return [RATIONAL.vector([0])] + [
         RATIONAL.vector(rng.integers(0, 9, V**d)) / RATIONAL.number(4) for d in range(1, depth + 1)
     ]
-
-
-@given(seed=st.integers(0, 10**6), shape=st.sampled_from([(2, 2, 0, 3), (3, 3, 0, 2), (2, 3, 1, 2), (3, 2, 2, 1)]))
-def test_any_prices_bound_any_order(seed, shape):
-    V, K, L1, L2 = shape
-    instance = instance_of(V, L1 + L2, seed=seed % 7)
-    problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2))
-    prices = random_prices(V, L1 + L2, seed)
-    bound = price_bound(prices, problem)
-    order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
-    for chosen in (order, sorted_levels(prices, problem)[0]):
-        law = selection_law(chosen, problem)
-        assert efficiency(reach(law, instance.target.tables)) <= bound
 
 
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from([(2, 2, 0, 3), (3, 3, 0, 2), (2, 3, 1, 2)]))
@@ -113,19 +97,6 @@ def test_the_tree_elimination_solves_the_normal_equations(shape, bias):
     back = program.rows.adjoint(each(lambda w, v: w * v, weights, found))
     for a, b in zip(back, right, strict=True):
         assert abs(a - b).max() <= 1e-9 * abs(b).max()  # condition of the weights
-
-
-@given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
-def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
-    rng = np.random.default_rng(seed)
-    masses = rng.dirichlet(np.ones(N))
-    weights = rng.dirichlet(np.ones(3))
-    law = sum(w * iid_law(rng.permutation(N), masses, K) for w in weights)
-    found, orders = decompose(law, masses, K)
-    assert len(orders) <= max(N, 1)
-    assert sum(found) == pytest.approx(1, abs=1e-12)
-    again = sum(w * iid_law(order, masses, K) for w, order in zip(found, orders, strict=True))
-    assert abs(again - law).max() < 1e-9
 
 
 def test_trimmed_prices_are_at_most_what_is_paid_below():

@@ -32,8 +32,7 @@ def counted(monkeypatch, owner, name):
 @pytest.mark.parametrize(
     ("shape", "family", "most"),
     [
-        ((2, 3, 0, 3), "perturbed", 6), ((2, 3, 0, 3), "dirichlet", 5), ((3, 3, 0, 2), "perturbed", 6),
-        ((3, 3, 0, 2), "dirichlet", 6), ((2, 3, 1, 2), "perturbed", 5), ((2, 3, 1, 2), "dirichlet", 4),
+        ((2, 3, 0, 3), "perturbed", 6), ((3, 3, 0, 2), "dirichlet", 6), ((2, 3, 1, 2), "perturbed", 5),
         ((4, 3, 0, 3), "perturbed", 80), ((4, 3, 0, 3), "dirichlet", 7),
     ],
     ids=str,
@@ -65,9 +64,8 @@ def test_column_generation_stops_at_its_gap_and_at_its_time(monkeypatch):
 @pytest.mark.parametrize(
     ("shape", "family", "most"),
     [
-        ((2, 3, 0, 3), "perturbed", 15), ((2, 3, 0, 3), "dirichlet", 24), ((3, 3, 0, 2), "perturbed", 15),
-        ((3, 3, 0, 2), "dirichlet", 29), ((2, 3, 1, 2), "perturbed", 15), ((2, 3, 1, 2), "dirichlet", 15),
-        ((4, 3, 0, 3), "perturbed", 48), ((4, 3, 0, 3), "dirichlet", 72),
+        ((2, 3, 0, 3), "dirichlet", 24), ((3, 3, 0, 2), "perturbed", 15), ((2, 3, 1, 2), "dirichlet", 15),
+        ((4, 3, 0, 3), "perturbed", 48), ((4, 3, 0, 3), "dirichlet", 66),
     ],
     ids=str,
 )  # fmt: skip
