@@ -104,7 +104,7 @@ FILES = {
     "scheme.toml": 'verifiers = ["nss"]\nscheme = "beam"\n', "runs.toml": 'verifiers = ["code.py:V"]\n',
     "twice.toml": 'verifiers = ["runs.toml"]\n', "sampling.toml": 'verifiers = "block"\nsampling = 3\n',
     "list.json": "[]", "brace.json": "{", "none.json": "{}", "nul.json": b"\0", "format.json": '{"format": "nonsense"}',
-    "theorem.json": '{"format": "draftproof theorem 1"}', "bound.json": '{"format": "draftproof bound 1"}',
+    "theorem.json": '{"format": "draftproof theorem 2"}', "bound.json": '{"format": "draftproof bound 1"}',
     "empty.db": "", "notes.db": "an older text\n" * 100, "short.txt": "ab", "empty.txt": "",
     "latin.txt": b"caf\xe9 " * 100,
     "prompts.jsonl": '{"prompt": 3}\n', "folder/.keep": "",

@@ -18,7 +18,7 @@ from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.store import Store
 from draftproof.simulator.theorems.algebra.plain import read_number
-from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
+from draftproof.simulator.theorems.proof.certificate import RecordingOracle
 from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
 from draftproof.simulator.theorems.proof.points import starting_points
 from draftproof.simulator.theorems.proof.relations import judged

@@ -20,11 +20,10 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
-from draftproof.simulator.theorems.certificate.formulas import FormulaCell, formula_cells
-from draftproof.simulator.theorems.certificate.relations import relation_certificate
-from draftproof.simulator.theorems.certificate.theorems import RecordingOracle, certificate_of
 from draftproof.simulator.theorems.proof.balance import places
+from draftproof.simulator.theorems.proof.certificate import RecordingOracle, certificate_of
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.formulas import FormulaCell, formula_cells
 from draftproof.simulator.theorems.proof.points import tree_sets
 from draftproof.simulator.theorems.proof.relations import EQUALS, Relation, relate
 from draftproof.simulator.theorems.proof.rows import Shape
@@ -153,7 +152,7 @@ def run_proof(
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
-        _write_certificate(certificate, certificate_of(proof, request.theorem_fields))
+        _write_certificate(certificate, certificate_of(proof, proof.explorer.oracle, request.theorem_fields))
     return Report(request, proof, trees, time.perf_counter() - start, cells)
 
 
@@ -177,8 +176,8 @@ def relate_two(
         explorer = Explorer(RecordingOracle(shape.ring))
         relation = relate(kind, one, two, shape, explorer, (first, second))
     if certificate is not None and relation.proved:
-        about = {**request.theorem_fields, "relation": kind, "other": other.identity}
-        _write_certificate(certificate, relation_certificate(relation, explorer.oracle, about))
+        about = {**request.theorem_fields, "other": other.identity}
+        _write_certificate(certificate, certificate_of(relation, explorer.oracle, about))
     return Related(request, other, relation, time.perf_counter() - start)
 
 

@@ -18,50 +18,37 @@ from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.any_vocabulary.certificate import FORMAT as ANY_VOCABULARY
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
-from draftproof.simulator.theorems.certificate.relations import FORMAT as RELATION
-from draftproof.simulator.theorems.certificate.relations import checked_relation
-from draftproof.simulator.theorems.certificate.theorems import FORMAT as THEOREM
-from draftproof.simulator.theorems.certificate.theorems import checked
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
-from draftproof.simulator.theorems.proof.theorem import fields_of
+from draftproof.simulator.theorems.proof.certificate import FORMAT as AT_ONE_SIZE
+from draftproof.simulator.theorems.proof.certificate import checked
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.theorem import Proof, fields_of
 
 
-def check_theorem(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
-    """Whether a verifier is lossless as stated, as fields for JSON and notes. code: `FILE.py:NAME` of the command."""
-    request = _request(fields, code, max_trees)
-    subject, shape = request.subject_and_shape()
+def check_at_one_size(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
+    """Whether a verifier is lossless as stated, or related to another one, as fields for JSON and notes.
+
+    code: `FILE.py:NAME` of the command.
+    """
+    request, kind = _request(fields, code, max_trees), fields.get("kind")
+    if kind not in (LOSSLESS, EQUALS, DOMINATES):
+        raise InvalidInput(f"its kind is {cut(repr(kind))}, not {LOSSLESS}, {EQUALS} or {DOMINATES}")
+    named = [request.named] if kind == LOSSLESS else [request.named, _verifier(fields, "other", code)]
+    subjects, (shape, *_) = zip(*(replace(request, named=each).subject_and_shape() for each in named), strict=True)
     request.trees(shape)
-    with named_errors(request.named.label):
-        found = checked(fields, subject, shape)
-    label = request.named.verifier.card.name if request.free else request.named.label
-    notes = [
-        f"{label}: LOSSLESS {views.about_text(shape, len(subject.parameters))}",
-        found.reason,
-        f"{found.proof.explorer.runs} runs at its points, {found.proof.explorer.oracle.asked} queries of the solver, "
-        f"{found.proof.identities} identities",
-    ]
-    return {"valid": found.valid, "reason": found.reason, **fields_of(found.proof), "notes": notes}
-
-
-def check_relation(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
-    """Whether two verifiers are related as stated; see `check_theorem`."""
-    request, other, kind = _request(fields, code, max_trees), _verifier(fields, "other", code), fields.get("relation")
-    if kind not in (EQUALS, DOMINATES):
-        raise InvalidInput(f"its relation is {cut(repr(kind))}, not {EQUALS} or {DOMINATES}")
-    (one, shape), (two, _) = (replace(request, named=named).subject_and_shape() for named in (request.named, other))
-    request.trees(shape)
-    with named_errors(f"{request.named.label} {kind} {other.label}"):
-        found = checked_relation(fields, kind, one, two, shape)
-    relation = found.relation
-    notes = [
-        f"{request.named.label} {views.RELATION[kind]} {other.label} {views.about_text(shape, 0)}",
-        found.reason,
-        f"{relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
-        f"{found.asked} queries of the solver in all",
-    ]
-    counts = {"cells": relation.cells, "certified": relation.certified, "solved": relation.solved}
-    return {"valid": found.valid, "reason": found.reason, **counts, "notes": notes}
+    with named_errors(f" {kind} ".join(each.label for each in named)):
+        check = checked(fields, kind, subjects, shape)
+    found = check.found
+    if isinstance(found, Proof):
+        label = request.named.verifier.card.name if request.free else request.named.label
+        claim = f"{label}: LOSSLESS {views.about_text(shape, len(subjects[0].parameters))}"
+        counts = fields_of(found)
+        said = f"{counts['runs']} runs at its points, {counts['solver_questions']} queries of the solver, "
+        said += f"{found.identities} identities"
+    else:
+        claim = f"{named[0].label} {views.RELATION[kind]} {named[1].label} {views.about_text(shape, 0)}"
+        counts = {"cells": found.cells, "certified": found.certified, "solved": found.solved}
+        said = f"{found.cells} cells, {found.certified} by multiplication only, {found.solved} by the solver"
+    return {"valid": check.valid, "reason": check.reason, **counts, "notes": [claim, check.reason, said]}
 
 
 def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
@@ -84,8 +71,7 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees:
 
 #: The check of each format.
 KINDS: dict[str, Callable[[dict[str, Any], Sequence[str], int], dict[str, Any]]] = {
-    THEOREM: check_theorem,
-    RELATION: check_relation,
+    AT_ONE_SIZE: check_at_one_size,
     ANY_VOCABULARY: check_any_vocabulary,
 }
 

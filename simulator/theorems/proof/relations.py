@@ -41,7 +41,7 @@ from draftproof.simulator.theorems.proof.theorem import (
     law_at_point,
 )
 
-EQUALS, DOMINATES = "equals", "dominates"
+LOSSLESS, EQUALS, DOMINATES = "lossless", "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.
 EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
 #: Two laws, part by part.

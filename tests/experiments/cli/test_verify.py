@@ -29,10 +29,10 @@ class Mine:
 @pytest.mark.parametrize(
     ("command", "format_of", "shown"),
     [
-        (("prove", "naive", *STEP), "draftproof theorem 1", "naive: LOSSLESS for every p and q with full support"),
-        (("prove", "ensemble:w=1", *STEP, "--zeros"), "draftproof theorem 1", "ensemble:w=1: LOSSLESS for every p"),
-        (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 1", "khisti: LOSSLESS for every p"),
-        (("prove", "block", "--equals", "naive", *STEP), "draftproof relation 1", "block has the block efficiency of"),
+        (("prove", "naive", *STEP), "draftproof theorem 2", "naive: LOSSLESS for every p and q with full support"),
+        (("prove", "ensemble:w=1", *STEP, "--zeros"), "draftproof theorem 2", "ensemble:w=1: LOSSLESS for every p"),
+        (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 2", "khisti: LOSSLESS for every p"),
+        (("prove", "block", "--equals", "naive", *STEP), "draftproof theorem 2", "block has the block efficiency of"),
         (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
         (("bound", *WORLD, *STEP), "draftproof bound 1", "some lossless verifier has the block efficiency attained"),
         (("bound", *WORLD, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),

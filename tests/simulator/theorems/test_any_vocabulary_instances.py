@@ -17,8 +17,9 @@ from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
+from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.relations import LOSSLESS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import make
 
