@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -18,58 +18,48 @@ from draftproof.simulator.symbolic.sources import python as python_random
 Patch = tuple[Any, str, Any]
 
 
-@functools.cache
-def _always() -> tuple[Patch, ...]:
-    modules = (python_random, numpy_random, maths, system, numpy_lists)
-    return _remember(patch for module in modules for patch in module.replacements())
+#: Replacements by the `id` of what they replace, for names that the audited code bound before the call.
+ORIGINALS: dict[int, Any] = {}
+
+
+def _loaded() -> tuple[str, ...]:
+    """The libraries that are loaded and draw random numbers; "" for those that always are."""
+    torch = sys.modules.get("torch")
+    ready = torch is not None and not getattr(torch.__spec__, "_initializing", False)
+    kernels = "triton.runtime.interpreter" in sys.modules
+    return "", *["torch"] * ready, *["triton"] * kernels, *unfollowed.loaded()
 
 
 @functools.cache
-def _with_torch() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.torch import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
-    from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
-
-    return _remember((*torch_random.replacements(), *torch_mode.replacements()))
-
-
-def _remember(patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    replaced = tuple(patches)
+def _of(library: str) -> tuple[Patch, ...]:
+    """What is replaced of a library."""
+    replaced = tuple(_replacements(library))
     for holder, name, replacement in replaced:
         ORIGINALS[id(getattr(holder, name))] = replacement
     return replaced
 
 
-#: Replacements by the `id` of what they replace, for names that the audited code bound before the call.
-ORIGINALS: dict[int, Any] = {}
+def _replacements(library: str) -> Iterator[Patch]:
+    modules: tuple[Any, ...] = ()
+    if not library:
+        modules = python_random, numpy_random, maths, system, numpy_lists
+    elif library == "torch":
+        from draftproof.simulator.symbolic.torch import mode, random  # noqa: PLC0415 - only where torch is loaded
 
+        modules = random, mode
+    elif library == "triton":
+        from draftproof.simulator.symbolic.triton import kernels  # noqa: PLC0415 - only where triton is loaded
 
-@functools.cache
-def _with_triton() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.triton import kernels as triton_kernels  # noqa: PLC0415 - only where triton is loaded
-
-    return _remember(triton_kernels.replacements())
-
-
-@functools.cache
-def _unfollowed(modules: tuple[str, ...]) -> tuple[Patch, ...]:
-    return _remember(unfollowed.replacements(modules))
+        modules = (kernels,)
+    else:
+        yield from unfollowed.replacements(library)
+    for module in modules:
+        yield from module.replacements()
 
 
 def table() -> tuple[Patch, ...]:
     """(module, name, replacement) of everything that is replaced during a call."""
-    return _table(*_loaded())
-
-
-def _loaded() -> tuple[bool, bool, tuple[str, ...]]:
-    torch = sys.modules.get("torch")
-    ready = torch is not None and not getattr(torch.__spec__, "_initializing", False)
-    return ready, "triton.runtime.interpreter" in sys.modules, unfollowed.loaded()
-
-
-@functools.cache
-def _table(torch: bool, triton: bool, unseen: tuple[str, ...]) -> tuple[Patch, ...]:
-    frameworks = (_with_torch() if torch else ()) + (_with_triton() if triton else ())
-    return _always() + frameworks + _unfollowed(unseen)
+    return tuple(patch for library in _loaded() for patch in _of(library))
 
 
 #: Values for the names of modules, and those for classes and other objects one by one.
@@ -90,7 +80,7 @@ def applied(keep: bool = False) -> Iterator[None]:
     if _originals:
         yield
         return
-    values = _by_module(*_loaded())
+    values = _by_module(_loaded())
     _originals.append(_exchanged(values))
     before = [(held, dict(held)) for held, _ in values[0]] if keep else []
     try:
@@ -116,7 +106,7 @@ def lifted() -> Iterator[None]:
     try:
         yield
     finally:
-        _originals.append(_exchanged(_by_module(*_loaded())))
+        _originals.append(_exchanged(_by_module(_loaded())))
         _exchanged(in_place)
 
 
@@ -147,10 +137,10 @@ def _exchanged(values: Values) -> Values:
 
 
 @functools.cache
-def _by_module(torch: bool, triton: bool, unseen: tuple[str, ...]) -> Values:
+def _by_module(libraries: tuple[str, ...]) -> Values:
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
     others = {}
-    for holder, name, replacement in (*_table(torch, triton, unseen), *_theirs.values()):
+    for holder, name, replacement in (*table(), *_theirs.values()):
         if isinstance(holder, ModuleType) and name in vars(holder):
             modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
         else:

@@ -143,8 +143,8 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
             if len(tried) < len(inside):
                 return None
             values = {i: _on_level(group.level, u, group.sides[i]) for i, u in tried.items()}
-            note_narrow_type = max(NARROW[bits.get(i, 53)] for i in group.sides)
-            if all(_sum(tie, values) < -note_narrow_type for tie in group.constraints):
+            narrowest = max(NARROW[bits.get(i, 53)] for i in group.sides)
+            if all(_sum(tie, values) < -narrowest for tie in group.constraints):
                 point |= tried
                 break
         else:

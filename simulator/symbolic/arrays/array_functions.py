@@ -49,7 +49,7 @@ _MOVES = {
 }  # fmt: skip
 
 #: Functions whose argument is a list of arrays, not one array.
-_OF_LISTS = {
+OF_LISTS = {
     "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "broadcast_arrays", "meshgrid", "select",
     "choose", "einsum",
 }  # fmt: skip
@@ -135,7 +135,7 @@ def _nan_inside(value: Any) -> bool:
 def _stripped(name: str, value: Any) -> Any:
     """An argument with object arrays in place of arrays of symbols; a list of arrays stays a list."""
     if isinstance(value, (list, tuple)) and random_inside(value):
-        return type(value)(map(objects, value)) if name in _OF_LISTS else objects(value)
+        return type(value)(map(objects, value)) if name in OF_LISTS else objects(value)
     return boxed(value) if isinstance(value, Symbol) else plain(value)
 
 

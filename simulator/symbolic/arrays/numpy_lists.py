@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.origins import in_simulator, is_audited
-from draftproof.simulator.symbolic.arrays.array_functions import applied
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
+from draftproof.simulator.symbolic.arrays.array_functions import OF_LISTS
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, boxed, random_inside
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 
@@ -28,12 +28,13 @@ _NAMES = {"array": "object", "full": "fill_value"}
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
 
-def _listed(values: Any) -> bool:
-    """Whether one of the arguments is a list with symbols, and the call does not come from the simulator."""
-    for value in values:
-        if isinstance(value, (list, tuple)) and random_inside(value):
-            return not in_simulator(sys._getframe(2).f_code.co_filename)
-    return False
+def _array(name: str, value: Any) -> Any:
+    """A list of random numbers as the array that the function makes of it; anything else as it is."""
+    if not isinstance(value, (list, tuple)) or current() is None or not random_inside(value):
+        return value
+    if name in OF_LISTS:
+        return type(value)(_array("", item) for item in value)
+    return as_floats(boxed(value))
 
 
 def _maker(name: str, original: Any) -> Any:
@@ -64,13 +65,8 @@ def _maker(name: str, original: Any) -> Any:
 
 def _function(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
-        for value in (*arguments, *options.values()) if options else arguments:
-            if not isinstance(value, (list, tuple)) or current() is None:
-                continue
-            if _listed(arguments) or _listed(options.values()):
-                return applied(name, original, arguments, options)
-            break
-        return original(*arguments, **options)
+        arguments = tuple(_array(name, value) for value in arguments)
+        return original(*arguments, **{key: _array(name, value) for key, value in options.items()})
 
     return update_wrapper(function, original)  # libraries that are imported meanwhile read what it says of itself
 
@@ -82,30 +78,14 @@ class Ufunc:
         self.original, self.__doc__ = original, original.__doc__
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        for value in inputs:
-            if isinstance(value, (list, tuple)) and current() is not None and _listed(inputs):
-                return _dispatched(self.original, "__call__", inputs, options)
-        return self.original(*inputs, **options)
+        return self.original(*(_array("", value) for value in inputs), **options)
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self.original, name)
-        if name not in _METHODS:
-            return attribute
-
-        def method(*inputs: Any, **options: Any) -> Any:
-            if current() is None or not _listed(inputs):
-                return attribute(*inputs, **options)
-            return _dispatched(self.original, name, inputs, options)
-
-        return method
+        return _function("", attribute) if name in _METHODS else attribute
 
     def __repr__(self) -> str:
         return repr(self.original)
-
-
-def _dispatched(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
-    out = options.pop("out", None)
-    return dispatched(ufunc, method, inputs, out if out is None or isinstance(out, tuple) else (out,), options)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:

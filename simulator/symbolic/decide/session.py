@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, update_wrapper
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from flint import fmpq, fmpz
 
@@ -342,15 +342,23 @@ def current() -> Session | None:
     return stack[-1] if stack else None
 
 
+def in_calls(original: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, in whose place a call has `rule(session, *arguments)`."""
+
+    def function(*arguments: Any, **options: Any) -> Any:
+        session = current()
+        return original(*arguments, **options) if session is None else rule(session, *arguments, **options)
+
+    return update_wrapper(function, original, ("__name__", "__doc__"))
+
+
 def refused_in_calls(original: Callable[..., Any], what: str, way_out: str = "") -> Callable[..., Any]:
     """The function, which is refused in a call."""
 
-    def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None:
-            raise refusal(what, way_out)
-        return original(*arguments, **options)
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        raise refusal(what, way_out)
 
-    return function
+    return in_calls(original, refused)
 
 
 def followed() -> bool:

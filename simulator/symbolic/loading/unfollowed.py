@@ -64,10 +64,10 @@ def loaded() -> tuple[str, ...]:
     return tuple(module for _, module, _, _ in _SOURCES if module in sys.modules)
 
 
-def replacements(modules: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
-    """(holder, name, what to put there) for these modules: what draws is refused in a followed call."""
+def replacements(loaded_module: str) -> Iterator[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for one of these modules: what draws is refused in a followed call."""
     for library, module, kind, names in _SOURCES:
-        if module not in modules:
+        if module != loaded_module:
             continue
         holder = getattr(sys.modules[module], kind) if kind else sys.modules[module]
         for name in names:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
 
@@ -46,10 +46,8 @@ def _derived(session: Session, source: Any, parent: Stream, name: str) -> Any:
     return source
 
 
-def spawned(source: Any, count: int) -> list[Any]:
+def _spawned(session: Session, source: Any, count: int) -> list[Any]:
     """Bit generators that are independent of this one and of each other."""
-    session = current()
-    assert session is not None
     kind, stream = _RECORDING[_kind(source)], session.own_stream(source)
     if stream is None:  # made before the call: every call has others
         return [kind() for _ in range(count)]
@@ -76,15 +74,9 @@ def _recording(base: Any) -> Any:
             key, place = _sequence_of(self)
             session.attach(self, session.seeded(base.__name__, *given, key=key, place=place))
 
-    def spawn(self: Any, n_children: int) -> list[Any]:
-        return base.spawn(self, n_children) if current() is None else spawned(self, n_children)
-
-    def jumped(self: Any, jumps: int = 1) -> Any:
-        session = current()
+    def jumped(session: Session, self: Any, jumps: int = 1) -> Any:
         with suspended():
             made = base.jumped(self, jumps)
-        if session is None:
-            return made
         stream = session.own_stream(self)
         if stream is None:
             raise refusal(
@@ -93,10 +85,7 @@ def _recording(base: Any) -> Any:
             )
         return _derived(session, made, stream, f"{stream.name} jumped {jumps} times")
 
-    def advance(self: Any, delta: int) -> Any:
-        session = current()
-        if session is None:
-            return base.advance(self, delta)
+    def advance(session: Session, self: Any, delta: int) -> Any:
         stream = session.stream_of(self)
         if stream.constant is not None:
             base.advance(self, delta)
@@ -107,8 +96,9 @@ def _recording(base: Any) -> Any:
             stream.place = stream.start = (-(-stream.place // words) + int(delta)) * words
         return self
 
-    made = {"__init__": make, "spawn": spawn, "__doc__": f"A `{base.__name__}` that an audit can follow."}
-    made |= {name: method for name, method in (("jumped", jumped), ("advance", advance)) if hasattr(base, name)}
+    made = {"__init__": make, "__doc__": f"A `{base.__name__}` that an audit can follow."}
+    rules: dict[str, Callable[..., Any]] = {"spawn": _spawned, "jumped": jumped, "advance": advance}
+    made |= {name: in_calls(getattr(base, name), rule) for name, rule in rules.items() if hasattr(base, name)}
     made |= {name: _true_only(getattr(base, name), name) for name in ("random_raw", "__reduce__")}
     for name in ("state", "ctypes", "cffi"):
         get = _true_only(getattr(base, name).__get__, name)
@@ -119,13 +109,12 @@ def _recording(base: Any) -> Any:
 def _true_only(original: Callable[..., Any], name: str) -> Any:
     """What passes the recorded functions by, and is refused unless the generator gives true numbers anyway."""
 
-    def function(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is not None and not session.gives_true_numbers(session.stream_of(self)):
+    def rule(session: Session, self: Any, *arguments: Any, **options: Any) -> Any:
+        if not session.gives_true_numbers(session.stream_of(self)):
             raise refusal(f"{name} of a bit generator cannot be followed", "draw from its generator: rng.random()")
         return original(self, *arguments, **options)
 
-    return function
+    return in_calls(original, rule)
 
 
 class RecordingSequence(_Sequence):  # type: ignore[misc]

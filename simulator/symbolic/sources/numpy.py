@@ -11,7 +11,7 @@ import numpy as np
 
 from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
@@ -204,13 +204,12 @@ def _methods(base: Any, library: Library) -> dict[str, Any]:
 
 
 def _uncopied(original: Any) -> Any:
-    def method(self: Any) -> Any:
-        session = current()
-        if session is not None and _stream_of(session, self).constant is None:
+    def rule(session: Session, generator: Any) -> Any:
+        if _stream_of(session, generator).constant is None:
             raise refusal("a copy of a numpy generator cannot be followed", "make two generators, or use one")
-        return original(self)
+        return original(generator)
 
-    return method
+    return in_calls(original, rule)
 
 
 def _legacy_stream(session: Session, seed: Any = None) -> Stream:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from draftproof.simulator.generators import SHARED
 from draftproof.simulator.numbers import real
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import NotFollowed, refusal
@@ -142,25 +142,20 @@ class Library(NamedTuple):
         """A recording method of a generator."""
         called = self.called.get(name, ())
 
-        def method(generator: Any, *arguments: Any, **options: Any) -> Any:
-            session = current()
-            if session is None or overrides(generator, self.kind(), called):
+        def rule(session: Session, generator: Any, *arguments: Any, **options: Any) -> Any:
+            if overrides(generator, self.kind(), called):
                 return original(generator, *arguments, **options)
             stream = self.stream(session, generator)
             if session.gives_true_numbers(stream):
                 return original(self.true(generator), *arguments, **options)
             return self.apply(name, session, stream, arguments, options)
 
-        method.__name__ = name
-        return method
+        return in_calls(original, rule)
 
     def function(self, name: str, original: Any) -> Any:
         """A recording function of the module."""
 
-        def function(*arguments: Any, **options: Any) -> Any:
-            session = current()
-            if session is None:
-                return original(*arguments, **options)
+        def rule(session: Session, *arguments: Any, **options: Any) -> Any:
             if name == "seed":
                 made = self.seeded(session, *arguments, **options)
                 library = self.name.partition(".")[0]
@@ -172,8 +167,7 @@ class Library(NamedTuple):
                 return original(*arguments, **options)
             return self.apply(name, session, stream, arguments, options)
 
-        function.__name__ = name
-        return function
+        return in_calls(original, rule)
 
 
 def _seeded(session: Session, a: Any = None, version: int = 2) -> Stream:

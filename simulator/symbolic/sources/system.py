@@ -20,7 +20,7 @@ from typing import Any
 
 from draftproof.simulator.changes import written
 from draftproof.simulator.origins import is_under_audit
-from draftproof.simulator.symbolic.decide.session import current, followed, refused_in_calls
+from draftproof.simulator.symbolic.decide.session import Session, current, followed, in_calls, refused_in_calls
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 
@@ -86,22 +86,21 @@ def _is_steady(value: Any) -> bool:
 
 
 def _refused(name: str, original: Any) -> Any:
-    def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None and called_from_audited_code():
+    def rule(session: Session, *arguments: Any, **options: Any) -> Any:
+        if called_from_audited_code():
             raise refusal(f"{name} cannot be enumerated")
         return original(*arguments, **options)
 
-    return functools.update_wrapper(function, original)
+    return in_calls(original, rule)
 
 
 def _of_environment(original: Any) -> Any:
-    def function(self: Any, key: Any) -> Any:
-        session = current()
-        if session is not None and called_from_audited_code():
+    def rule(session: Session, self: Any, key: Any) -> Any:
+        if called_from_audited_code():
             session.region.note(f"the environment variable {key}, read at {caller()}, counts as fixed")
         return original(self, key)
 
-    return function
+    return in_calls(original, rule)
 
 
 #: Audit events of Python (`sys.audit`) through which outside state enters, in words.
@@ -163,13 +162,12 @@ def stub_of(value: Any) -> Any:
 
 
 def _started(original: Any) -> Any:
-    def start(self: Any) -> None:
-        shows_progress = type(self).__module__.partition(".")[0] == "tqdm"  # it computes nothing
-        if current() is not None and not shows_progress:
+    def rule(session: Session, thread: Any) -> None:
+        if type(thread).__module__.partition(".")[0] != "tqdm":  # which computes nothing
             raise refusal("a thread is started, which cannot be followed", "call the function without threads")
-        original(self)
+        original(thread)
 
-    return start
+    return in_calls(original, rule)
 
 
 def _cache(original: Any) -> Any:

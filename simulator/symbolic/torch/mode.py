@@ -18,7 +18,7 @@ import numpy as np
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, note_narrow_type, plain
-from draftproof.simulator.symbolic.decide.session import Session, current
+from draftproof.simulator.symbolic.decide.session import Session, in_calls
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.torch import operations as torch_operations
@@ -308,27 +308,23 @@ def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
 def _shared(original: Any) -> Any:
     """`from_numpy` or `frombuffer`: symbols are copied, other memory is marked as shared."""
 
-    def function(*arguments: Any, **options: Any) -> Any:
-        session = current()
-        if session is not None and arguments and getattr(plain(arguments[0]), "dtype", None) == np.dtype(object):
+    def rule(session: Session, *arguments: Any, **options: Any) -> Any:
+        if arguments and getattr(plain(arguments[0]), "dtype", None) == np.dtype(object):
             return session.tensors.wrap(plain(arguments[0]), torch.float64)
         tensor = original(*arguments, **options)
-        if session is not None:
-            session.tensors.share(tensor)
+        session.tensors.share(tensor)
         return tensor
 
-    function.original = original  # type: ignore[attr-defined]
-    return function
+    return in_calls(original, rule)
 
 
 def _pickled(original: Any) -> Any:
-    def method(self: Any, protocol: Any) -> Any:
-        session = current()
-        if session is not None and session.tensors.is_random(self):
+    def rule(session: Session, tensor: Any, protocol: Any) -> Any:
+        if session.tensors.is_random(tensor):
             raise refusal("a tensor of random numbers is pickled, or copied by copy.copy", "use clone")
-        return original(self, protocol)
+        return original(tensor, protocol)
 
-    return method
+    return in_calls(original, rule)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:

@@ -13,7 +13,7 @@ from flint import fmpq
 
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.numbers import real
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, refused_in_calls
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, refused_in_calls
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds
 from draftproof.simulator.symbolic.numbers.stepped import Grid
@@ -34,25 +34,23 @@ def _recording_generator(base: Any) -> Any:
         base.manual_seed(self, without_seeds(seed))
         return self
 
-    def seed(self: Any) -> Any:
-        session = current()
-        if session is None:
-            return int(base.seed(self))
+    def seed(session: Session, self: Any) -> Any:
         session.attach(self, session.seeded("torch"))
         return _seed_taken(session)
 
-    def refused(name: str) -> Any:
-        def method(self: Any, *arguments: Any) -> Any:
-            session = current()
-            if session is not None and not session.gives_true_numbers(session.stream_of(self)):
-                raise refusal(f"torch.Generator.{name} cannot be followed")
-            return getattr(base, name)(self, *arguments)
+    def true_only(name: str) -> Any:
+        original = getattr(base, name)
 
-        return method
+        def rule(session: Session, self: Any, *arguments: Any) -> Any:
+            if not session.gives_true_numbers(session.stream_of(self)):
+                raise refusal(f"torch.Generator.{name} cannot be followed")
+            return original(self, *arguments)
+
+        return in_calls(original, rule)
 
     unseen = [name for name in dir(base) if name.partition("_")[0] in ("get", "set", "clone", "graphsafe", "initial")]
-    methods = {name: refused(name) for name in unseen}
-    methods |= {"__init__": make, "manual_seed": manual_seed, "seed": seed}
+    methods = {name: true_only(name) for name in unseen}
+    methods |= {"__init__": make, "manual_seed": manual_seed, "seed": in_calls(base.seed, seed)}
     return type("Generator", (base,), methods | {"__doc__": "A torch generator that an audit can follow."})
 
 
@@ -62,24 +60,16 @@ def _seed_taken(session: Session) -> Any:
 
 
 def _manual_seed(original: Any) -> Any:
-    def function(seed: Any) -> Any:
-        session = current()
-        if session is None or session.seed_global("torch", session.seeded("torch", seed), STATE):
-            return original(seed)
-        return torch_module().default_generator
+    def rule(session: Session, seed: Any) -> Any:
+        constant = session.seed_global("torch", session.seeded("torch", seed), STATE)
+        return original(seed) if constant else torch_module().default_generator
 
-    return function
+    return in_calls(original, rule)
 
 
-def _seed(original: Any) -> Any:
-    def function() -> Any:
-        session = current()
-        if session is None:
-            return original()
-        session.seed_global("torch", session.seeded("torch"), STATE)
-        return _seed_taken(session)
-
-    return function
+def _seed(session: Session) -> Any:
+    session.seed_global("torch", session.seeded("torch"), STATE)
+    return _seed_taken(session)
 
 
 _made: dict[str, Any] = {}
@@ -103,7 +93,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     replaced: list[tuple[Any, str, Any]] = [(torch, "Generator", recording_class())]
     for holder in (torch, torch.random):
         replaced.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
-        replaced.append((holder, "seed", _seed(holder.seed)))
+        replaced.append((holder, "seed", in_calls(holder.seed, _seed)))
         for name in ("get_rng_state", "set_rng_state"):
             replaced.append((holder, name, refused_in_calls(getattr(holder, name), f"torch.{name} cannot be followed")))
     return replaced

@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from draftproof.simulator.symbolic.decide.session import current, refused_in_calls
+from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.triton.lanes import (
@@ -69,12 +69,9 @@ def _types(original: Any) -> Any:
 
 
 def _load(original: Any) -> Any:
-    def method(self: Any, ptrs: Any, mask: Any, other: Any, *policies: Any) -> Any:
+    def rule(session: Any, self: Any, ptrs: Any, mask: Any, other: Any, *policies: Any) -> Any:
         if other is not None and _is_followed(other.data):
             raise refused_operation("tl.load with other=")
-        session = current()
-        if session is None:
-            return original(self, ptrs, mask, other, *policies)
         module, kind = _interpreter(), ptrs.get_element_ty()
         stored = module._get_np_dtype(kind)
         wanted = _mask(mask, ptrs.data.shape)
@@ -97,7 +94,7 @@ def _load(original: Any) -> Any:
                 loaded = Lanes.of(values[random], loaded, at[random])
         return module.TensorHandle(loaded, kind)
 
-    return method
+    return in_calls(original, rule)
 
 
 def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -116,10 +113,7 @@ def _addresses(data: Any) -> Any:
 
 
 def _store(original: Any) -> Any:
-    def method(self: Any, ptrs: Any, value: Any, mask: Any, *policies: Any) -> Any:
-        session = current()
-        if session is None:
-            return original(self, ptrs, value, mask, *policies)
+    def rule(session: Any, self: Any, ptrs: Any, value: Any, mask: Any, *policies: Any) -> Any:
         shape, stored = ptrs.data.shape, _interpreter()._get_np_dtype(ptrs.get_element_ty())
         wanted = _mask(mask, shape).copy()
         at, addresses = np.flatnonzero(wanted), _addresses(ptrs.data)
@@ -135,7 +129,7 @@ def _store(original: Any) -> Any:
         session.tensors.put_all(addresses.reshape(-1)[at], values)
         _interpreter()._interpreter.store(addresses, known, wanted)
 
-    return method
+    return in_calls(original, rule)
 
 
 def _fits(original: Any) -> Any:
@@ -206,26 +200,14 @@ def _multiplied_and_added(original: Any) -> Any:
     return method
 
 
-def _restore(original: Any) -> Any:
-    def method(self: Any, args: Any, host: Any, kwargs: Any, kwargs_host: Any) -> Any:
-        if current() is None:  # within a call everything is on the CPU, and its memory is shared
-            original(self, args, host, kwargs, kwargs_host)
-
-    return method
-
-
-def _on_host(original: Any) -> Any:
-    return lambda self, args, kwargs: original(self, args, kwargs) if current() is None else (args, kwargs)
-
-
 def _silent(original: Any) -> Any:
     """The launch of a kernel, whose NaN and infinite numbers a device does not warn of."""
 
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        with np.errstate(all="ignore") if current() is not None else nullcontext():
+    def rule(session: Any, self: Any, *arguments: Any, **options: Any) -> Any:
+        with np.errstate(all="ignore"):
             return original(self, *arguments, **options)
 
-    return method
+    return in_calls(original, rule)
 
 
 def _argument(original: Any) -> Any:
@@ -275,10 +257,7 @@ def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any)
 def _rand(original: Any, parts: int = 1) -> Any:
     """`tl.rand`, and `tl.rand4x`, whose first part is `tl.rand` of the same seed and offset."""
 
-    def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
-        session = current()
-        if session is None:
-            return original(seed, offset, n_rounds, **options)
+    def rule(session: Any, seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         streams: dict[Any, Any] = {}
 
         def number(part: int, seed: Any, position: int) -> Any:
@@ -291,17 +270,13 @@ def _rand(original: Any, parts: int = 1) -> Any:
 
         return _in_parts(seed, offset, number, _interpreter().tl.float32, parts)
 
-    return function
+    return in_calls(original, rule)
 
 
 def _randint(original: Any, parts: int = 1) -> Any:
     """`tl.randint` and `tl.randint4x`; their numbers are seeds: numbers drawn with different ones are independent."""
 
-    def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
-        session = current()
-        if session is None:
-            return original(seed, offset, n_rounds, **options)
-
+    def rule(session: Any, seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         def number(part: int, seed: Any, position: int) -> Any:
             stream = session.seeded("triton", seed)
             if session.gives_true_numbers(stream):
@@ -311,7 +286,7 @@ def _randint(original: Any, parts: int = 1) -> Any:
 
         return _in_parts(seed, offset, number, _interpreter().tl.uint32, parts)
 
-    return function
+    return in_calls(original, rule)
 
 
 def _philox(seed: int, offset: int, rounds: int) -> list[int]:
@@ -336,10 +311,7 @@ def _in_parts(seed: Any, offset: Any, number: Callable[[int, Any, int], Any], ki
 
 
 def _absolute(original: Any) -> Any:
-    def method(self: Any, arg: Any) -> Any:
-        return original(self, arg) if current() is None else type(arg)(_of(np.absolute, arg.data), arg.dtype.scalar)
-
-    return method
+    return in_calls(original, lambda _, self, arg: type(arg)(_of(np.absolute, arg.data), arg.dtype.scalar))
 
 
 def _of(function: Any, data: Any) -> Any:
@@ -456,7 +428,7 @@ def _language() -> list[tuple[Any, str, Any]]:
     key = id(language.tensor), "__bool__"
     holder, name, value = changes.pop(key, (language.tensor, "__bool__", language.tensor.__bool__))
     replaced = [(holder, name, _truth(value)), *changes.values()]
-    return [*replaced, (interpreter, "_patch_lang", _patched_once(interpreter._patch_lang))]
+    return [*replaced, (interpreter, "_patch_lang", in_calls(interpreter._patch_lang, lambda *_: _NOTHING))]
 
 
 def _truth(original: Any) -> Any:
@@ -469,11 +441,8 @@ def _truth(original: Any) -> Any:
 
 
 _SEMANTIC = os.path.join("triton", "language", "semantic.py")
-
-
-def _patched_once(original: Any) -> Any:
-    nothing = SimpleNamespace(restore=lambda: None)
-    return lambda function: original(function) if current() is None else nothing
+#: What undoes nothing.
+_NOTHING = SimpleNamespace(restore=lambda: None)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -498,9 +467,10 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (interpreter, "_get_np_dtype", _types(interpreter._get_np_dtype)),
         (interpreter, "_implicit_cvt", _argument(interpreter._implicit_cvt)),
         (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
-        (executor, "_restore_args_dev", _restore(executor._restore_args_dev)),
         (executor, "__call__", _silent(executor.__call__)),
-        (executor, "_init_args_hst", _on_host(executor._init_args_hst)),
+        # Within a call everything is on the CPU, and its memory is shared.
+        (executor, "_restore_args_dev", in_calls(executor._restore_args_dev, lambda *_: None)),
+        (executor, "_init_args_hst", in_calls(executor._init_args_hst, lambda _, self, *given: given)),
     ]
     for holder in (language, language.random):
         for name, rule, parts in (("rand", _rand, 1), ("rand4x", _rand, 4), ("randint", _randint, 1)):

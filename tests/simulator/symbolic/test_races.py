@@ -1,7 +1,7 @@
 """Exponential races and Gumbel noise: exact laws, alone and with shared noise."""
 
 import math
-import random
+import random  # noqa: F401 - for the expressions
 
 import numpy as np
 import pytest
@@ -10,36 +10,28 @@ from scipy import integrate
 from draftproof.simulator.arithmetic import FLOAT64
 
 P = [0.5, 0.125, 0.375]
-LAW_WAYS = {
-    "p / e": lambda p: np.argmax(p / np.random.exponential(size=3)),
-    "e / p": lambda p: (np.random.standard_exponential(3) / p).argmin(),
-    "-log u": lambda p: np.argmin(-np.log(np.random.rand(3)) / p),
-    "-log1p(-u)": lambda p: np.argmin(-np.log1p(-np.random.rand(3)) / p),
-    "log u / p": lambda p: max(range(3), key=[math.log(random.random()) / x for x in p].__getitem__),
-    "expovariate": lambda p: min(range(3), key=[random.expovariate(x) for x in p].__getitem__),
-}
-FLOAT_WAYS = {
-    "gumbel": lambda p: np.argmax(np.log(p) + np.random.default_rng().gumbel(size=3)),
-    "-log -log u": lambda p: np.argmax(np.log(p) - np.log(-np.log(np.random.uniform(size=3)))),
-    "log e - log p": lambda p: np.argmin(np.log(np.random.exponential(size=3)) - np.log(p)),
-    "log(e / p)": lambda p: np.argmin(np.log(np.random.exponential(size=3) / p)),
-    "u ** (1 / p)": lambda p: np.argmax(np.random.rand(3) ** (1 / p)),
-    "scaled": lambda p: np.argmax((np.log(p) + np.random.gumbel(size=3)) * 0.5),
-}
+#: Ways to draw from p; those with logarithms and reciprocals of p have their roundings.
+WAYS = (
+    "np.argmax(p / np.random.exponential(size=3))", "(np.random.standard_exponential(3) / p).argmin()",
+    "np.argmin(-np.log(np.random.rand(3)) / p)", "np.argmin(-np.log1p(-np.random.rand(3)) / p)",
+    "max(range(3), key=[math.log(random.random()) / x for x in p].__getitem__)",
+    "min(range(3), key=[random.expovariate(x) for x in p].__getitem__)",
+    "np.argmax(np.log(p) + np.random.default_rng().gumbel(size=3))",
+    "np.argmax(np.log(p) - np.log(-np.log(np.random.uniform(size=3))))",
+    "np.argmin(np.log(np.random.exponential(size=3)) - np.log(p))",
+    "np.argmin(np.log(np.random.exponential(size=3) / p))", "np.argmax(np.random.rand(3) ** (1 / p))",
+    "np.argmax((np.log(p) + np.random.gumbel(size=3)) * 0.5)",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("way", LAW_WAYS)
-def test_race_is_a_draw_with_its_weights(law, q, way):
-    assert law(lambda: int(LAW_WAYS[way](np.array(P)))) == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
-
-
-@pytest.mark.parametrize("way", FLOAT_WAYS)
-def test_gumbel_maximum_is_a_draw_with_its_weights(law, way):
-    found = law(lambda: int(FLOAT_WAYS[way](np.array(P))))
-    assert [float(found[i]) for i in range(3)] == pytest.approx(
-        P, rel=1e-14
-    )  # logarithms and reciprocals of p are floats
-    assert sum(found.values()) == 1
+@pytest.mark.parametrize("way", WAYS)
+def test_a_race_is_a_draw_with_its_weights(law, q, way):
+    found = law(lambda: int(eval(way, globals() | {"p": np.array(P)})))
+    if "np.log(p)" in way or "1 / p" in way or "/ p))" in way:
+        assert [float(found[i]) for i in range(3)] == pytest.approx(P, rel=1e-14)
+        assert sum(found.values()) == 1
+    else:
+        assert found == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
 
 
 def test_constant_that_guards_against_zero_is_left_out_and_noted(follow):
@@ -67,25 +59,51 @@ def test_weights_that_never_win_cost_nothing(follow, q):
             assert {i: float(mass) for i, mass in found.law.items()} == {1: 0.5, 2: 0.25, 4: 0.25}
 
 
-@pytest.mark.parametrize(
-    ("function", "first"),
-    [
-        # the largest of e_0 and w e_1: e_0 is smaller with probability w / (1 + w)
-        (lambda e, w: np.argmax(e * w), 0.25),
-        (lambda e, w: np.argmin(-e * w), 0.25),
-        (lambda e, w: np.argmin(1 / (e * w)), 0.25),
-        (lambda e, w: np.argmax(np.log(e) + np.log(w)), 0.25),
-        (lambda e, w: np.argmin(np.exp(-e * w)), 0.25),
-        (lambda e, w: np.argmin(e * w), 0.75),
-        (lambda e, w: np.argmax(-e * w), 0.75),
-        (lambda e, w: np.argmax(1 / (e * w)), 0.75),
-        (lambda e, w: np.argmin(np.log(e) + np.log(w)), 0.75),
-        (lambda e, w: np.argmax(np.exp(-e * w)), 0.75),
-    ],
-)
-def test_the_last_of_a_race_is_not_its_first(law, function, first):
-    found = law(lambda: int(function(np.random.exponential(size=2), np.array([1.0, 3.0]))))
-    assert float(found[0]) == pytest.approx(first, rel=1e-15)  # logarithms of the weights are floats
+#: Probability that the first of two wins -> expressions of exponential noise e, uniform numbers u and w = (1, 3).
+FIRST = {
+    # The largest of e_0 and w e_1: e_0 is smaller with probability w / (1 + w).
+    "1 / 4": (
+        "np.argmax(e * w)", "np.argmin(-e * w)", "np.argmin(1 / (e * w))", "np.argmax(np.log(e) + np.log(w))",
+        "np.argmin(np.exp(-e * w))",
+    ),
+    "3 / 4": (
+        "np.argmin(e * w)", "np.argmax(-e * w)", "np.argmax(1 / (e * w))", "np.argmin(np.log(e) + np.log(w))",
+        "np.argmax(np.exp(-e * w))",
+    ),
+    # Shifted: P(e_0 < e_1 + c) = 1 - exp(-c) / 2 for c >= 0.
+    "1 - math.exp(-1) / 2": (
+        "np.argmin(e + [0.0, 1.0])", "np.argmin(e - [2.0, 1.0])", "np.argmax(-e + [1.0, 0.0])",
+    ),
+    "math.exp(-1) / 2": ("np.argmin(e - [0.0, 1.0])", "np.argmax(e + [0.0, 1.0])"),
+    # Powers: e_0 < e_1 / 2, and u_0 above the root of u_1.
+    "2 / 3": (
+        "np.argmin(e**2 / [1.0, 0.25])", "np.argmax([-1.0, -4.0] / e**2)", "np.argmin(u ** [0.5, 0.25])",
+        "np.argmax(u ** [-0.5, -0.25])", "np.argmax(u ** [2.0, 4.0])",
+    ),
+    "1 / 3": (
+        "np.argmin(e**2 / [1.0, 4.0])", "np.argmax(e**-2 * [1.0, 4.0])",
+        "np.argmin(3 * np.log(e) - np.log([1.0, 8.0]))", "np.argmax(u ** [0.5, 0.25])", "np.argmin(u ** [-0.5, -0.25])",
+        "np.argmin(u ** [2.0, 4.0])",
+    ),
+    "0.2": ("np.argmin([-1.0, -4.0] / e)",),
+    "0.8": ("np.argmax([-1.0, -4.0] / e)",),
+    # Against a constant, and of different kinds: below 0 or 1, and above.
+    "1 - math.exp(-1)": (
+        "np.argmin(np.array([e[0], 1.0], dtype=object))", "np.argmax(np.array([1 / e[0], 1.0], dtype=object))",
+    ),
+    "1": ("np.argmax([e[0], -1.0])", "np.argmin(u ** [1.0, -0.5])", "np.argmin([-1.0, 1.0] * e ** [1.0, -1.0])"),
+    "0": ("np.argmax(u ** [1.0, -0.5])", "np.argmax([-1.0, 1.0] * e ** [1.0, -1.0])", "np.argmax([-e[0], 1 / e[1]])"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "text"), [(first, text) for first in FIRST for text in FIRST[first]])
+def test_what_wins_is_decided_by_the_numbers_whether_it_is_a_race_or_not(law, first, text):
+    def function():
+        noise = {"e": np.random.exponential(size=2), "u": np.random.random(size=2), "w": np.array([1.0, 3.0])}
+        return int(eval(text, globals() | noise))
+
+    found = law(function)
+    assert float(found.get(0, 0)) == pytest.approx(eval(first), rel=1e-14)  # exponentials and logarithms of floats
     assert sum(found.values()) == 1
 
 
@@ -149,62 +167,6 @@ def test_shared_noise_is_reported_once_it_decides_on_two_lines(follow):
     reuse = follow(function).reuse
     assert len(reuse) == 2
     assert all("drawn at test_races.py" in each and "and again" in each for each in reuse)
-
-
-@pytest.mark.parametrize(
-    ("function", "first"),
-    [
-        # e_0 and e_1 shifted: P(e_0 < e_1 + c) = 1 - exp(-c) / 2 for c >= 0
-        (lambda e: np.argmin(e + np.array([0.0, 1.0])), 1 - math.exp(-1) / 2),
-        (lambda e: np.argmin(e - np.array([0.0, 1.0])), math.exp(-1) / 2),
-        (lambda e: np.argmin(e - np.array([2.0, 1.0])), 1 - math.exp(-1) / 2),
-        (lambda e: np.argmax(e + np.array([0.0, 1.0])), math.exp(-1) / 2),
-        (lambda e: np.argmax(-e + np.array([1.0, 0.0])), 1 - math.exp(-1) / 2),
-        # powers: e_0 < e_1 / 2
-        (lambda e: np.argmin(e**2 / np.array([1.0, 0.25])), 2 / 3),
-        (lambda e: np.argmin(e**2 / np.array([1.0, 4.0])), 1 / 3),
-        (lambda e: np.argmax(e**-2 * np.array([1.0, 4.0])), 1 / 3),
-        (lambda e: np.argmax(np.array([-1.0, -4.0]) / e**2), 2 / 3),
-        (lambda e: np.argmin(np.array([-1.0, -4.0]) / e), 0.2),
-        (lambda e: np.argmax(np.array([-1.0, -4.0]) / e), 0.8),
-        (lambda e: np.argmin(3 * np.log(e) - np.log(np.array([1.0, 8.0]))), 1 / 3),
-        # e_0 alone has a weight above the constant
-        (lambda e: np.argmin(np.array([e[0], 1.0], dtype=object)), 1 - math.exp(-1)),
-        (lambda e: np.argmax(np.array([1 / e[0], 1.0], dtype=object)), 1 - math.exp(-1)),
-        (lambda e: np.argmax(np.array([e[0], -1.0], dtype=object)), 1.0),
-    ],
-)
-def test_what_looks_like_a_race_is_decided_by_its_numbers(law, function, first):
-    found = law(lambda: int(function(np.random.exponential(size=2))))
-    assert float(found[0]) == pytest.approx(first, rel=1e-14)  # exponentials and logarithms of floats
-    assert sum(found.values()) == 1
-
-
-@pytest.mark.parametrize(
-    ("function", "first"),
-    [
-        (lambda u: np.argmax(u ** np.array([0.5, 0.25])), 1 / 3),  # u_0 is above the root of u_1
-        (lambda u: np.argmin(u ** np.array([0.5, 0.25])), 2 / 3),
-        (lambda u: np.argmax(u ** np.array([-0.5, -0.25])), 2 / 3),
-        (lambda u: np.argmin(u ** np.array([-0.5, -0.25])), 1 / 3),
-        (lambda u: np.argmax(u ** np.array([2.0, 4.0])), 2 / 3),
-        (lambda u: np.argmin(u ** np.array([2.0, 4.0])), 1 / 3),
-        (lambda u: np.argmax(u ** np.array([1.0, -0.5])), 0.0),  # below 1, above 1
-        (lambda u: np.argmin(u ** np.array([1.0, -0.5])), 1.0),
-    ],
-)
-def test_powers_of_uniforms_race_only_for_the_largest(law, function, first):
-    found = law(lambda: int(function(np.random.random(size=2))))
-    assert float(found.get(0, 0)) == pytest.approx(first, rel=1e-15)
-    assert sum(found.values()) == 1
-
-
-def test_functions_of_noise_of_different_kinds_do_not_race(law):
-    def function():
-        mixed = [-1.0, 1.0] * np.random.exponential(size=2) ** [1.0, -1.0]  # below 0, above 0
-        return int(np.argmax(mixed)), int(np.argmin(mixed)), int(np.argmax(mixed[::-1])), int(np.argmin(mixed[::-1]))
-
-    assert law(function) == {(1, 0, 0, 1): 1}
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng, np.random.RandomState, lambda: np.random])
