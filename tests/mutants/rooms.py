@@ -12,7 +12,7 @@ _LP = "tests/lp_analysis/"
 _AGREEMENT = _LP + "test_agreement.py::test_all_roads_lead_to_one_optimum"
 _STRUCTURED = _LAWS + "test_structured_laws.py::test_"
 _NUMBERS = (
-    "test_functions", "test_comparisons", "test_uniforms", "test_races", "test_algebra", "test_refused", "test_axes",
+    "test_functions", "test_comparisons", "test_races", "test_algebra", "test_refused", "test_axes",
     "test_measure", "test_random_expressions",
 )  # fmt: skip
 _SOURCES = ("test_generators", "test_refused", "test_arguments", "test_undone", "test_leaks", "test_load")
@@ -28,7 +28,7 @@ def _symbolic(*names: str) -> tuple[str, ...]:
 
 #: Beginning of a path -> its tests; the longest beginning counts.
 TESTS: dict[str, tuple[str, ...]] = {
-    "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch", "test_torch_tensors"),
+    "simulator/symbolic": _symbolic(*_SOURCES, "test_algebra", "test_torch", "test_torch_tensors"),
     "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch", "test_floats_of_python"),
     "simulator/symbolic/decide": _symbolic(*_NUMBERS, *_SOURCES),
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments", "test_not_a_number"),
@@ -42,7 +42,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/torch/random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
     "simulator/symbolic/decide/memory.py": (*_symbolic("test_unset"), "tests/simulator/audit/test_unset_memory.py"),
     "simulator/symbolic/arrays/numpy_lists.py": _symbolic("test_not_a_number", "test_floats_of_python", "test_unset"),
-    "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
+    "simulator/symbolic/where.py": _symbolic("test_where", "test_refused", "test_load"),
     "simulator/symbolic/triton": _symbolic("test_triton", "test_lanes"),
     "simulator/audit": tuple(
         f"tests/simulator/audit/test_{name}.py"

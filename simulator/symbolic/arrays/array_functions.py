@@ -98,7 +98,8 @@ def _errors_of_numbers(name: str, function: Any, arguments: Any, options: Any) -
         if function is not None:
             with np.errstate(all="ignore"):
                 function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
-        raise refused_operation(f"numpy.{name} ({error})") from error
+        what = "with these arguments" if isinstance(error, TypeError) else f"({error})"
+        raise refused_operation(f"numpy.{name} {what}") from error
 
 
 def _example(value: Any) -> Any:

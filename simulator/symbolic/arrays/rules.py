@@ -44,45 +44,27 @@ def _rowed(a: Any, axis: int | None) -> tuple[Any, int]:
 def _reduction(name: str, drop: Any = None) -> Any:
     """A reduction by its ufunc name; drop: what stands for a NaN, if numpy leaves it out."""
 
-    def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-        where: Any = True,
-    ) -> Any:  # fmt: skip
-        _plain_only(dtype, out, where)
-        a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
-        return wrapped(reduced(name, a, axis, keepdims is True, initial))
+    def function(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, initial: Any = None) -> Any:
+        return wrapped(reduced(name, _without_nan(a, drop, dtype), axis, keepdims is True, initial))
 
     return function
 
 
-def _plain_only(dtype: Any, out: Any, where: Any = True) -> None:
-    """Refuse what changes the numbers on the way, or where they go."""
-    if out is not None or where is not True:
-        raise refused_operation("a reduction with out= or where=")
+def _without_nan(a: Any, drop: Any, dtype: Any) -> Any:
+    """The numbers of a reduction, without the NaN that it leaves out; types that change them are refused."""
     if dtype is not None and (np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 4):
         raise refused_operation(f"a reduction with dtype={np.dtype(dtype)}")
+    return a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
 
 
-def _extreme(name: str) -> Any:
-    """`max` and `min`, whose third argument is `out`."""
-    reduction = _reduction(name)
-
-    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
-        return reduction(a, axis, None, out, keepdims, **options)
-
-    return function
-
-
-def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
-    total = _reduction("add")(a, axis, dtype, out, keepdims, **options)
+def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+    total = RULES["sum"](a, axis, dtype, keepdims=keepdims)
     return total / (objects(a).size / max(objects(total).size, 1))
 
 
 def _running(name: str, drop: Any = None) -> Any:
-    def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        _plain_only(dtype, out)
-        a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
-        return wrapped(rows_along_axis(accumulate(name), *_rowed(a, axis)))
+    def function(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+        return wrapped(rows_along_axis(accumulate(name), *_rowed(_without_nan(a, drop, dtype), axis)))
 
     return function
 
@@ -90,14 +72,11 @@ def _running(name: str, drop: Any = None) -> Any:
 def _best(largest: bool, drop: bool = False) -> Any:
     """The place of the largest or smallest number; drop: NaN is left out, and does not win."""
 
-    def function(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        if out is not None:
-            raise refused_operation("numpy.argmax with out=")
+    def function(a: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
         if drop:
             if np.any(along_axis(lambda row: all(map(race.is_nan, row)), a, axis)):
                 raise ValueError("All-NaN slice encountered")
-            worst = -math.inf if largest else math.inf
-            a = elementwise(lambda x: worst if race.is_nan(x) else x, a)
+            a = _without_nan(a, -math.inf if largest else math.inf, None)
         indices = argbest(a, axis, largest)
         if keepdims is not True:
             return indices
@@ -192,10 +171,14 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
     return wrapped(result if high is None else elementwise(BINARY["minimum"], result, high))
 
 
-def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def _round(a: Any, decimals: int = 0) -> Any:
     if decimals:
         raise refused_operation(f"rounding to {decimals} digits")
     return wrapped(elementwise(UNARY["rint"], a))
+
+
+def _of_truths(function: Any) -> Any:
+    return lambda a, *given, **options: function(tested(TESTS["not_equal"], a, 0), *given, **options)
 
 
 RULES: dict[str, Any] = {
@@ -213,7 +196,7 @@ RULES: dict[str, Any] = {
     "nanprod": _reduction("multiply", drop=1.0),
     "nancumsum": _running("add", drop=0.0),
     "nancumprod": _running("multiply", drop=1.0),
-    "ptp": lambda *given, **options: _extreme("maximum")(*given, **options) - _extreme("minimum")(*given, **options),
+    "ptp": lambda *given, **options: RULES["max"](*given, **options) - RULES["min"](*given, **options),
     "searchsorted": _searchsorted,
     "digitize": _digitize,
     "where": _where,
@@ -223,13 +206,15 @@ RULES: dict[str, Any] = {
     "mean": _mean,
     "sum": _reduction("add"),
     "prod": _reduction("multiply"),
-    "max": _extreme("maximum"),
-    "amax": _extreme("maximum"),
-    "min": _extreme("minimum"),
-    "amin": _extreme("minimum"),
+    "max": _reduction("maximum"),
+    "amax": _reduction("maximum"),
+    "min": _reduction("minimum"),
+    "amin": _reduction("minimum"),
     "cumsum": _running("add"),
     "cumprod": _running("multiply"),
-    "count_nonzero": lambda a, axis=None, **options: np.count_nonzero(tested(TESTS["not_equal"], a, 0), axis=axis),
-    "any": lambda a, axis=None, **options: np.any(tested(TESTS["not_equal"], a, 0), axis=axis),
-    "all": lambda a, axis=None, **options: np.all(tested(TESTS["not_equal"], a, 0), axis=axis),
+    "count_nonzero": lambda a, axis=None, **options: np.count_nonzero(
+        tested(TESTS["not_equal"], a, 0), axis, **options
+    ),
+    "any": _of_truths(np.any),
+    "all": _of_truths(np.all),
 }

@@ -143,10 +143,10 @@ class Tensors:
             left &= ~_places(storage, size, addresses)[0]
         return not left.any()
 
-    def at(self, address: int) -> Any:
-        """The symbol at an address of memory that kernels may use, None where the memory itself holds the value."""
-        symbols = self.symbols_at(np.array([address]))
-        return None if symbols is None else symbols[0]
+    def random_at(self, addresses: Any) -> bool:
+        """Whether there is a symbol at one of these addresses."""
+        symbols = self.symbols_at(addresses)
+        return symbols is not None and _any(symbols)
 
     def symbols_at(self, addresses: Any) -> Any:
         """The symbols at these addresses, as an object array with None where there is none; None if there are none."""

@@ -153,8 +153,8 @@ def _random_numbers(session: Session, rule: Any, func: Any, args: Any, options: 
     if session.gives_true_numbers(torch_random.stream(session, options.get("generator"))):
         return _true_numbers(session.tensors, func, args, options)
     if into is None:
-        return rule(session, func, args, options)
-    result = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
+        return rule(session, *args, **options)
+    result = rule(session, *args, **options | {"dtype": into.dtype})
     session.tensors.write(into.resize_(result.shape), session.tensors.values(result))
     return into
 

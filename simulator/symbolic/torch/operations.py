@@ -29,61 +29,42 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-class _Catalogue:
-    """Whole numbers for elements, which torch then moves; 0 is the element 0.0, with which torch fills."""
-
-    def __init__(self, tensors: Tensors) -> None:
-        self.tensors = tensors
-        self.elements: list[Any] = [0.0]
-        self.dtype: Any = None
-
-    def number(self, value: Any) -> int:
-        self.elements.append(value)
-        return len(self.elements) - 1
-
-    def numbered(self, value: Any) -> Any:
-        """A tensor of the numbers of its elements; lists one by one, anything else as it is."""
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.numbered(item) for item in value)
-        if not isinstance(value, torch.Tensor):
-            return value
-        rank = value.is_floating_point(), value.dtype.itemsize
-        if self.dtype is None or rank > (self.dtype.is_floating_point, self.dtype.itemsize):
-            self.dtype = value.dtype
-        start = len(self.elements)
-        self.elements.extend(self.tensors.values(value).ravel())
-        return torch.arange(start, len(self.elements), device=value.device).reshape(value.shape)
-
-    def looked_up(self, numbers: Any) -> Any:
-        table = np.empty(len(self.elements), dtype=object)
-        table[:] = self.elements
-        return np.asarray(table[numbers.cpu().numpy()], dtype=object)
-
-
 def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> Any:
-    """The result of a move with random elements among what it moves."""
+    """The result of a move with random elements among what it moves: torch moves whole numbers in their places."""
     if options.get("out") is not None or (name.startswith(("index_put", "_index_put")) and True in args[3:]):
         raise refused_operation(f"torch {name} with out= or accumulate=")
-    catalogue = _Catalogue(tensors)
-    kept, numbers = MOVES[name], _NUMBERS.get(name, ())
+    elements: list[Any] = [0.0]  # of which torch itself takes the first, 0, to fill
+    types = []
+
+    def numbered(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(numbered, value))
+        if not isinstance(value, torch.Tensor):
+            return value
+        types.append(value.dtype)
+        first = len(elements)
+        elements.extend(tensors.values(value).ravel())
+        return torch.arange(first, len(elements), device=value.device).reshape(value.shape)
+
     inputs = []
     for i, argument in enumerate(args):
-        if i in kept:
-            if any(
-                tensors.is_random(index) for index in (argument if isinstance(argument, (list, tuple)) else [argument])
-            ):
+        if i in MOVES[name]:
+            if any(map(tensors.is_random, argument if isinstance(argument, (list, tuple)) else [argument])):
                 raise refused_operation(f"an index or mask of torch {name}")
             inputs.append(argument)
-        elif i in numbers and isinstance(argument, (int, float)):
-            inputs.append(catalogue.number(argument))
+        elif i in _NUMBERS.get(name, ()) and isinstance(argument, (int, float)):
+            elements.append(argument)
+            inputs.append(len(elements) - 1)
         else:
-            inputs.append(catalogue.numbered(argument))
+            inputs.append(numbered(argument))
     places = func(*inputs, **{key: value for key, value in options.items() if key != "memory_format"})
-    array = catalogue.looked_up(places)
+    table = np.empty(len(elements), dtype=object)
+    table[:] = elements
+    array = np.asarray(table[places.cpu().numpy()], dtype=object)
     if name.endswith("_"):
         tensors.write(args[0], array)
         return args[0]
-    return tensors.wrap(array, catalogue.dtype, places.device)
+    return tensors.wrap(array, max(types, key=lambda kind: (kind.is_floating_point, kind.itemsize)), places.device)
 
 
 #: The real operation is right: the result shares the memory, or does not depend on the numbers.

@@ -6,7 +6,7 @@ import functools
 import math
 import weakref
 from itertools import accumulate
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from flint import fmpq
@@ -139,28 +139,20 @@ STATE = _take, _put
 def refused(name: str) -> Any:
     """The rule for a random operation that cannot be enumerated."""
 
-    def rule(session: Session, func: Any, args: Any, options: Any) -> Any:
+    def rule(*_: Any, **__: Any) -> NoReturn:
         raise refusal(f"torch {name.rstrip('_')} cannot be enumerated")
 
     return rule
 
 
-def _bits(dtype: Any) -> int:
-    return 53 if dtype == torch.float64 else 24
-
-
-def _new(options: Any, size: Any, make: Any) -> Any:
-    kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
-    return make(size, **kept)
+def _new(make: Any, like: Any, options: Any) -> Any:
+    """A tensor of a size, or like another one, as the options say."""
+    return make(like, **{key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None})
 
 
 def _on_new(rule: Any) -> Any:
     """The rule of an operation that fills a tensor, for the one that fills another tensor like it."""
-
-    def other(session: Session, func: Any, args: Any, options: Any) -> Any:
-        return rule(session, func, (torch.empty_like(args[0]), *args[1:]), options)
-
-    return other
+    return lambda session, tensor, *args, **options: rule(session, torch.empty_like(tensor), *args, **options)
 
 
 def _fill(session: Session, tensor: Any, generator: Any, make: Any) -> Any:
@@ -190,38 +182,31 @@ def _grid(dtype: Any) -> Grid:
     return Grid(dtype, numbers, tuple(fmpq(total, 2**24) for total in accumulate(shares, initial=0)))
 
 
-def _uniform_into(session: Session, tensor: Any, generator: Any, low: Any = 0, high: Any = 1) -> Any:
-    if tensor.dtype.itemsize < 4 and (low, high) == (0, 1):
-        return _fill(
-            session, tensor, generator, lambda source: session.stepped(source, _grid(tensor.dtype), "torch uniform")
-        )
-    bits = _bits(tensor.dtype)
+def _uniform_(session: Session, tensor: Any, low: Any = 0, high: Any = 1, generator: Any = None, **_: Any) -> Any:
+    whole = (low, high) == (0, 1)
+    if whole and tensor.dtype.itemsize < 4:
+        grid = _grid(tensor.dtype)
+        return _fill(session, tensor, generator, lambda source: session.stepped(source, grid, "torch uniform"))
+    bits, width = 53 if tensor.dtype == torch.float64 else 24, real(high) - real(low)
 
     def make(source: Any) -> Any:
         u = session.uniform(source, "torch uniform", bits)
-        width = real(high) - real(low)
-        return u if (low, high) == (0, 1) else u * (as_float(width) if session.real else width) + low
+        return u if whole else u * (as_float(width) if session.real else width) + low
 
     return _fill(session, tensor, generator, make)
 
 
 def _rand(make: Any) -> Any:
     """The rule of an operation that makes a tensor of uniform numbers, with the memory that this takes."""
-    return lambda session, func, args, options: _uniform_into(
-        session, _new(options, args[0], getattr(torch, make)), options.get("generator")
-    )
+
+    def rule(session: Session, like: Any, generator: Any = None, **options: Any) -> Any:
+        return _uniform_(session, _new(getattr(torch, make), like, options), generator=generator)
+
+    return rule
 
 
-def _uniform_(session: Session, func: Any, args: Any, options: Any) -> Any:
-    low = args[1] if len(args) > 1 else options.get("from", 0)
-    high = args[2] if len(args) > 2 else options.get("to", 1)
-    return _uniform_into(session, args[0], options.get("generator"), low, high)
-
-
-def _exponential_(session: Session, func: Any, args: Any, options: Any) -> Any:
-    rate = args[1] if len(args) > 1 else options.get("lambd", 1)
-    make = lambda source: session.exponential(source, "torch exponential") / rate  # noqa: E731 - a one-line rule
-    return _fill(session, args[0], options.get("generator"), make)
+def _exponential_(session: Session, tensor: Any, rate: Any = 1, generator: Any = None, **_: Any) -> Any:
+    return _fill(session, tensor, generator, lambda source: session.exponential(source, "torch exponential") / rate)
 
 
 def _weights(session: Session, tensor: Any, what: str) -> Any:
@@ -230,40 +215,33 @@ def _weights(session: Session, tensor: Any, what: str) -> Any:
     return tensor.detach().cpu().double().numpy()
 
 
-def _bernoulli_into(session: Session, tensor: Any, heads: Any, generator: Any) -> Any:
+def _bernoulli_(session: Session, tensor: Any, p: Any = 0.5, generator: Any = None, **_: Any) -> Any:
     source = stream(session, generator)
-    heads = np.broadcast_to(heads, tuple(tensor.shape))
+    given = _weights(session, p, "torch bernoulli") if isinstance(p, torch.Tensor) else p
+    heads = np.broadcast_to(given, tuple(tensor.shape))
     result = np.empty(heads.shape)
     for index in np.ndindex(*heads.shape):
-        p = real(float(heads[index]))
+        chance = real(float(heads[index]))
         if not 0 <= float(heads[index]) <= 1:
             raise RuntimeError(f"torch.bernoulli was given {float(heads[index])}; it must lie in [0, 1]")
-        result[index] = session.choose(source, (ONE - p, p), "torch bernoulli")
+        result[index] = session.choose(source, (ONE - chance, chance), "torch bernoulli")
     session.tensors.write(tensor, result)
     return tensor
 
 
-def _bernoulli(session: Session, func: Any, args: Any, options: Any) -> Any:
-    p = args[1] if len(args) > 1 else options.get("p")
-    heads = _weights(session, args[0], "torch bernoulli") if p is None else p
-    return _bernoulli_into(session, torch.empty_like(args[0]), heads, options.get("generator"))
+def _bernoulli(session: Session, tensor: Any, p: Any = None, generator: Any = None, **_: Any) -> Any:
+    return _bernoulli_(session, torch.empty_like(tensor), tensor if p is None else p, generator)
 
 
-def _bernoulli_(session: Session, func: Any, args: Any, options: Any) -> Any:
-    p = args[1] if len(args) > 1 else options.get("p", 0.5)
-    heads = _weights(session, p, "torch bernoulli") if isinstance(p, torch.Tensor) else p
-    return _bernoulli_into(session, args[0], heads, options.get("generator"))
-
-
-def _multinomial(session: Session, func: Any, args: Any, options: Any) -> Any:
-    probabilities = _weights(session, args[0], "torch multinomial")
-    count = args[1] if len(args) > 1 else options["num_samples"]
-    replacement = args[2] if len(args) > 2 else options.get("replacement", False)
-    source = stream(session, options.get("generator"))
+def _multinomial(
+    session: Session, tensor: Any, count: int, replacement: bool = False, generator: Any = None, **_: Any
+) -> Any:
+    probabilities = _weights(session, tensor, "torch multinomial")
+    source = stream(session, generator)
     rows = probabilities.reshape(-1, probabilities.shape[-1])
     drawn = [_row(session, source, row.tolist(), count, replacement) for row in rows]
     shape = (*probabilities.shape[:-1], count)
-    return torch.tensor(drawn, dtype=torch.int64, device=args[0].device).reshape(shape)
+    return torch.tensor(drawn, dtype=torch.int64, device=tensor.device).reshape(shape)
 
 
 def _row(session: Session, source: Any, row: list[float], count: int, replacement: bool) -> list[int]:
@@ -287,25 +265,23 @@ def _whole_numbers(session: Session, tensor: Any, generator: Any, low: int, high
     return tensor
 
 
-def _randint(session: Session, func: Any, args: Any, options: Any) -> Any:
-    low, high, size = args if len(args) == 3 else (0, *args)
-    options = {"dtype": torch.int64} | {key: value for key, value in options.items() if value is not None}
-    return _whole_numbers(session, _new(options, size, torch.empty), options.get("generator"), low, high)
+def _randint(session: Session, *ends_and_size: Any, generator: Any = None, **options: Any) -> Any:
+    low, high, size = ends_and_size if len(ends_and_size) == 3 else (0, *ends_and_size)
+    made = _new(torch.empty, size, options | {"dtype": options.get("dtype") or torch.int64})
+    return _whole_numbers(session, made, generator, low, high)
 
 
-def _random_(session: Session, func: Any, args: Any, options: Any) -> Any:
-    if len(args) < 2:
-        raise refusal("torch random_ without a range has too many outcomes to enumerate")
-    low, high = (0, args[1]) if len(args) == 2 else (args[1], args[2])
-    if high is None:
-        raise refusal("torch random_ without an upper end has too many outcomes to enumerate")
-    return _whole_numbers(session, args[0], options.get("generator"), low, high)
+def _random_(session: Session, tensor: Any, *ends: Any, generator: Any = None, **_: Any) -> Any:
+    if not ends or ends[-1] is None:
+        missing = "an upper end" if ends else "a range"
+        raise refusal(f"torch random_ without {missing} has too many outcomes to enumerate")
+    low, high = ends if len(ends) == 2 else (0, *ends)
+    return _whole_numbers(session, tensor, generator, low, high)
 
 
-def _randperm(session: Session, func: Any, args: Any, options: Any) -> Any:
-    source = stream(session, options.get("generator"))
-    left = list(range(args[0]))
-    drawn = [left.pop(session.choose_uniform(source, len(left), "torch randperm")) for _ in range(args[0])]
+def _randperm(session: Session, count: int, generator: Any = None, **options: Any) -> Any:
+    source, left = stream(session, generator), list(range(count))
+    drawn = [left.pop(session.choose_uniform(source, len(left), "torch randperm")) for _ in range(count)]
     return torch.tensor(drawn, dtype=options.get("dtype") or torch.int64, device=options.get("device"))
 
 

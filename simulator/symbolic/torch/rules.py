@@ -10,17 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.arrays.arrays import (
-    accumulate,
-    argbest,
-    elementwise,
-    reduced,
-    rows_along_axis,
-    tested,
-)
+from draftproof.simulator.symbolic.arrays.arrays import boxed, elementwise, objects, plain, rows_along_axis, tested
+from draftproof.simulator.symbolic.arrays.rules import RULES as NUMPY
 from draftproof.simulator.symbolic.arrays.rules import bisected, increasing, searchsorted
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, sign, where
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import refused_operation
 
 
@@ -46,11 +41,6 @@ def _div(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     return quotient if rounding_mode is None else elementwise(UNARY[rounding_mode], quotient)
 
 
-def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
-    low = x if min is None else elementwise(BINARY["maximum"], x, min)
-    return low if max is None else elementwise(BINARY["minimum"], low, max)
-
-
 def _axis(x: Any, dim: Any) -> Any:
     """The axes that torch means; None for all, which is what it has for the one number of a tensor without any."""
     if not x.ndim or dim is None or dim == []:
@@ -58,26 +48,18 @@ def _axis(x: Any, dim: Any) -> Any:
     return dim if isinstance(dim, int) else tuple(dim)
 
 
-def _reduction(name: str) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False: reduced(name, x, _axis(x, dim), keepdim)
+def _numpy(name: str) -> Callable[..., Any]:
+    """A reduction by the rule of numpy."""
 
+    def rule(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        result = NUMPY[name](x, axis=_axis(x, dim), keepdims=keepdim)
+        return boxed(result.as_python_float()) if isinstance(result, Symbol) else plain(result)
 
-def _mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    total = reduced("add", x, _axis(x, dim), keepdim)
-    count = x.size // max(total.size, 1)
-    return elementwise(lambda v: v / count, total)
+    return rule
 
 
 def _run(name: str) -> Callable[..., Any]:
-    return lambda x, dim: rows_along_axis(accumulate(name), x, dim) if x.ndim else x
-
-
-def _argbest(largest: bool) -> Callable[..., Any]:
-    def rule(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        places = argbest(x, dim if x.ndim else None, largest)
-        return np.expand_dims(places, dim) if keepdim and dim is not None else places
-
-    return rule
+    return lambda x, dim: plain(NUMPY[name](x, axis=dim)) if x.ndim else x
 
 
 def _best(name: str) -> Callable[..., Any]:
@@ -85,13 +67,12 @@ def _best(name: str) -> Callable[..., Any]:
 
     def rule(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if isinstance(dim, np.ndarray):
-            return elementwise(BINARY[name], x, dim)
+            return elementwise(BINARY[f"{name}imum"], x, dim)
         if dim is None:
-            return reduced(name, x, None)
-        places = _argbest(name == "maximum")(x, dim, keepdim)
-        index = places if keepdim else np.expand_dims(places, dim)
-        values = np.take_along_axis(x, index, dim)
-        return values if keepdim else values.squeeze(dim), places
+            return _numpy(name)(x)
+        places = NUMPY[f"arg{name}"](x, axis=dim, keepdims=True)
+        both = np.take_along_axis(x, places, dim), places
+        return both if keepdim else tuple(item.squeeze(dim) for item in both)
 
     return rule
 
@@ -146,13 +127,6 @@ def _places(row: list[Any], values: Any, side: str) -> Any:
     return elementwise(place, values)
 
 
-def _any_all(function: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        return function(tested(TESTS["not_equal"], x, 0), axis=_axis(x, dim), keepdims=keepdim)
-
-    return rule
-
-
 def _matmul(x: Any, y: Any) -> Any:
     return np.asarray(np.matmul(x, y), dtype=object)
 
@@ -183,27 +157,17 @@ RULES: dict[str, Callable[..., Any]] = {
     "true_divide": _div,
     "rsqrt": _map(lambda x: UNARY["reciprocal"](UNARY["sqrt"](x))),
     "sign": _map(lambda x: 0.0 if race.is_nan(x) else sign(x)),
-    "clamp": _clamp,
+    "clamp": lambda x, min=None, max=None: objects(NUMPY["clip"](x, min, max)),
     "where": _map(where),
     "fill": lambda x, value: np.broadcast_to(value, x.shape),
     "zero": lambda x: np.zeros(x.shape),
-    "sum": _reduction("add"),
-    "prod": _reduction("multiply"),
-    "amax": _reduction("maximum"),
-    "amin": _reduction("minimum"),
-    "mean": _mean,
-    "cumsum": _run("add"),
-    "cumprod": _run("multiply"),
-    "argmax": _argbest(True),
-    "argmin": _argbest(False),
-    "max": _best("maximum"),
-    "min": _best("minimum"),
+    **{name: _numpy(name) for name in ("sum", "prod", "amax", "amin", "mean", "argmax", "argmin", "any", "all")},
+    **{name: _run(name) for name in ("cumsum", "cumprod")},
+    **{name: _best(name) for name in ("max", "min")},
     "sort": _sort,
     "topk": _topk,
     "searchsorted": _searchsorted,
     "bucketize": lambda x, edges, **options: _searchsorted(edges, x, **options),
     **dict.fromkeys(("mm", "mv", "bmm", "dot"), _matmul),
-    "any": _any_all(np.any),
-    "all": _any_all(np.all),
     "nonzero": lambda x: np.argwhere(tested(TESTS["not_equal"], x, 0)),
 }

@@ -344,16 +344,15 @@ def _flat(values: Any) -> list[Any]:
 def _atomic(name: str, original: Any) -> Any:
     """An atomic operation, which the interpreter computes in memory itself."""
 
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        session: Any = current()
-        for argument in arguments if session is not None else ():
+    def rule(session: Any, self: Any, *arguments: Any, **options: Any) -> Any:
+        for argument in arguments:
             data: Any = getattr(argument, "data", None)
-            addresses = data.flat if data is not None and argument.dtype.is_ptr() else ()
-            if _is_followed(data) or any(session.tensors.at(int(address)) is not None for address in addresses):
+            pointers = data is not None and argument.dtype.is_ptr()
+            if _is_followed(data) or (pointers and session.tensors.random_at(data.reshape(-1))):
                 raise refused_operation(f"{name} in a Triton kernel")
         return original(self, *arguments, **options)
 
-    return method
+    return in_calls(original, rule)
 
 
 #: Functions of `libdevice` with one argument: the interpreter has no body for them, and they would give None.

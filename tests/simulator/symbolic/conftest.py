@@ -9,6 +9,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted
+from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted, load
 
 try:
     import torch
@@ -61,6 +62,18 @@ def follow_fixture() -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def law() -> Callable[..., dict[Any, Any]]:
     return lambda function, *arguments, **options: follow(function, *arguments, **options).law
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Callable[..., Callable[..., Any]]:
+    """A function out of a file `theirs.py` with this text."""
+
+    def make(text: str, name: str = "run") -> Callable[..., Any]:
+        path = tmp_path / "theirs.py"
+        path.write_text(text)
+        return load(path, name)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +123,11 @@ def followed(library: str, tests: list[str], kinds: str) -> Any:
         return [bool(eval(test, names | given)) for test in tests]
 
     return function
+
+
+@pytest.fixture(name="followed", scope="session")
+def followed_fixture() -> Callable[..., Any]:
+    return followed
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,38 @@ def test_probabilities_known_exactly_or_in_closed_form(chance, library, expected
         assert float(found) == pytest.approx(eval(expected, vars(math).copy()), rel=1e-13)
 
 
+#: Several questions about the same numbers -> probabilities of some of their answers, T and F.
+JOINT = {
+    "u: u < 0.25; u < 0.5; u * 2 - 1 > 0.5": {"TTF": "1/4", "FTF": "1/4", "FFF": "1/4", "FFT": "1/4"},
+    "u: u < 0.5; 1 - u < 0.5": {"TF": "1/2", "FT": "1/2"},
+    "u: 0.25 > u; 0.5 > u; u <= 0.5; u == 0.3": {"TTTF": "1/4", "FTTF": "1/4", "FFFF": "1/2"},
+    "u: (1 - u) ** 2 < 1 / 16; u < 0.25": {"TF": "1/4", "FT": "1/4", "FF": "1/2"},
+    "uu: u < v; u + v < 0.5; u - v > 0.5": {"TTF": "1/16", "FTF": "1/16", "FFT": "1/8"},
+    "uu: maximum(u, v) < 0.5; minimum(u, v) < 0.25": {"TT": "3/16", "TF": "1/16", "FT": "1/4", "FF": "1/2"},
+    # Uniforms seen as exponentials, and loose ones: the integral over u of P(v w), where u w < 1/4 is w < 1/4u.
+    "uuu: u * w < 0.25; u < v": {"TT": "1 / 32 + log(4) / 4"},
+    "uuu: u * w < 0.25; v > u": {"TT": "1 / 32 + log(4) / 4"},
+    "uuu: u * w < 0.25; u < 2 * v": {"TT": "9 / 64 + log(4) / 4"},
+    "uuu: u * w < 0.25; 2 * u < v": {"TT": "1 / 8 - 1 / 16 + log(2) / 4"},
+    "uuu: v < 0.5; u * w < 0.25; u < v": {"TTT": "1 / 32 + log(2) / 8"},
+    "uuu: u * v * w < 0.2; u * v < 0.2": {"TT": "0.2 * (1 - log(0.2))", "TF": "0.1 * log(0.2) ** 2", "FT": "0"},
+    # A product of uniforms is below 1 whatever is known.
+    **{
+        f"uuu: u < v; {product} < 1; {product} >= 1": {"TTF": "1/2", "FTF": "1/2"}
+        for product in ("u * v", "u ** 2 * v", "0.5 * u", "u * v * w")
+    },
+}
+
+
+@pytest.mark.parametrize("text", JOINT)
+def test_several_answers_about_the_same_numbers(answers, text):
+    kinds, tests = text.split(": ")
+    found = {"".join("FT"[each] for each in key): mass for key, mass in answers(tests.split("; "), kinds).items()}
+    assert sum(found.values()) == 1
+    for key, expected in JOINT[text].items():  # logarithms of floats, and roots of thresholds
+        assert float(found.get(key, 0)) == pytest.approx(eval(expected, vars(math).copy()), rel=1e-13)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -91,23 +91,10 @@ def test_shapes_and_types():
             coins.numbers("uniform", 1, "cupy")
 
 
-def test_corner_coins_tell_weak_from_strict_comparisons(follow):
-    def function():
-        u = random.random()
-        return u < 0, u <= 0, u < 0.5, u <= 0.5
-
-    found = follow(function, boundary=True)
-    assert (False, True, True, True) in found.law  # exactly 0
-    assert (False, False, False, True) in found.law  # exactly the threshold
-    tiny = found.law[False, True, True, True] + found.law[False, False, False, True]
-    assert 0 < tiny < fmpq(1, 10**9)
-    assert {value for _, value in found.events} == {fmpq(0), HALF, 1 - fmpq(1, 2**53)}
-    assert sum(found.law.values()) == 1
-
-
 def test_uniforms_as_arguments_have_corners_and_exponentials_have_none(follow):
     uniform = follow(lambda u: u <= 0, lambda s: (ArgumentCoins(s).numbers("uniform", ()),), boundary=True)
     assert uniform.law.keys() == {True, False}
+    assert 0 < uniform.law[True] < fmpq(1, 10**9)
     assert {value for _, value in uniform.events} == {fmpq(0), 1 - fmpq(1, 2**53)}
     noise = follow(lambda e: e <= 0, lambda s: (ArgumentCoins(s).numbers("exponential", ()),), boundary=True)
     assert (noise.law, noise.events) == ({False: 1}, set())
@@ -131,8 +118,3 @@ def test_largest_float_below_one_depends_on_the_type(follow):
     assert follow(function(torch.float32), boundary=True).law.keys() == {True, False}
     single = follow(lambda: bool(torch.rand(1) < 0.75), boundary=True)
     assert 1 - fmpq(1, 2**24) in {value for _, value in single.events}
-
-
-def test_corner_coin_of_an_infinite_logarithm(follow):
-    found = follow(lambda: bool(-np.log(np.random.rand()) > 10.0**6), boundary=True)
-    assert 0 < found.law[True] < fmpq(1, 10**9)

@@ -1,5 +1,8 @@
 """Comparisons that two reflections hide: joint laws of several decisions about the same numbers, and corner coins."""
 
+# ruff: noqa: PLW0108 - a draw must wait until it is called
+
+import bisect
 import math
 import random
 from itertools import pairwise
@@ -10,59 +13,26 @@ from flint import arb, ctx, fmpq, fmpz
 
 from draftproof.simulator.symbolic.numbers.exact import weighted_exponentials
 
-
-@pytest.mark.parametrize(
-    ("test", "expected"),
-    [
-        # the integral over u of P(v w) in closed form: u w < 1/4 is w < 1/4u
-        ("u < v", 1 / 32 + math.log(4) / 4),
-        ("v > u", 1 / 32 + math.log(4) / 4),
-        ("u < 2 * v", 9 / 64 + math.log(4) / 4),
-        ("2 * u < v", 1 / 8 - 1 / 16 + math.log(2) / 4),
-    ],
-)
-def test_a_uniform_seen_as_an_exponential_is_compared_with_a_loose_one(answers, test, expected):
-    found = answers(["u * w < 0.25", test], "uuu")
-    assert float(found[True, True]) == pytest.approx(expected, rel=1e-13)  # logarithms
-
-
-def test_a_negative_product_at_its_threshold_is_not_below_it(law):
-    def function():
-        u = random.random()
-        return -2 / u < -8.0, u == 0.25
-
-    def weak():
-        u = random.random()
-        return -2 / u <= -8.0, u == 0.25
-
-    assert law(function, boundary=True).keys() == {(True, False), (False, False), (False, True)}
-    assert law(weak, boundary=True).keys() == {(True, False), (False, False), (True, True)}
+#: Questions about uniform numbers, each of which may be at a boundary -> all their answers.
+CORNERS = {
+    # Exactly 0, and exactly the threshold.
+    "u < 0; u <= 0; u < 0.5; u <= 0.5": "FTTT FFTT FFFT FFFF",
+    "-2 / u < -8.0; u == 0.25": "TF FF FT",
+    "-2 / u <= -8.0; u == 0.25": "TF FF TT",
+    "-log(u) > 10.0 ** 6": "T F",
+    # At most two of three.
+    "u <= 0; v <= 0; w <= 0": "FFF TFF FTF FFT TTF TFT FTT",
+    # A coin of exactly 0 is an infinite exponential; where both are, Python itself raises.
+    "-log(u) > 1 - log(v); u == 0; v == 0": "TFF FFF TTF FFT TTT",
+    "-3 * log(u) > 1 - log(v); u == 0; v == 0": "TFF FFF TTF FFT TTT",
+}
 
 
-def test_a_bound_that_is_known_already_asks_nothing(follow, q):
-    def function():
-        u = np.random.random()
-        if not u < 0.5:
-            return None
-        smaller = np.minimum(u, 0.5)
-        return smaller == u
-
-    found = follow(function)
-    assert found.law == {None: q(1, 2), True: q(1, 2)}
-    assert found.reuse == set()
-
-
-@pytest.mark.parametrize("factor", [1.0, 0.5, 3.0])
-def test_a_coin_of_exactly_0_is_an_infinite_exponential(law, factor):
-    def function():
-        u, v = random.random(), random.random()
-        larger = -factor * math.log(u) > 1 - math.log(v)
-        return larger, u == 0, v == 0
-
-    found = law(function, boundary=True)
-    assert {key for key in found if key[1] and not key[2]} == {(True, True, False)}
-    assert {key for key in found if key[2] and not key[1]} == {(False, False, True)}
-    assert {key for key in found if not key[1] and not key[2]} == {(True, False, False), (False, False, False)}
+@pytest.mark.parametrize("text", CORNERS)
+def test_answers_where_coins_may_be_at_a_boundary(follow, followed, text):
+    found = follow(followed("python", text.split("; "), "uuu"), boundary=True)
+    assert {"".join("FT"[each] for each in key) for key in found.law} == set(CORNERS[text].split())
+    assert sum(found.law.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -91,35 +61,6 @@ def test_the_place_of_any_number_in_a_row(law, function, thresholds, below):
         assert {i: float(mass) for i, mass in found.items()} == pytest.approx(wanted, abs=1e-15)  # floats of the edges
 
 
-def test_the_place_of_a_number_that_is_tied_to_another(law, q):
-    def function():
-        u, v = np.random.random(2)
-        return bool(u < v), int(np.searchsorted([0.5], u))
-
-    assert law(function) == {(True, 0): q(3, 8), (True, 1): q(1, 8), (False, 0): q(1, 8), (False, 1): q(3, 8)}
-
-
-def test_a_loose_number_that_is_known_in_part_is_compared_on_the_side_of_the_others(answers):
-    found = answers(["v < 0.5", "u * w < 0.25", "u < v"], "uuu")
-    # the integral over v below 1/2 and u below v of P(w < 1 / 4u)
-    assert float(found[True, True, True]) == pytest.approx(1 / 32 + math.log(2) / 8, rel=1e-13)  # logarithms
-
-
-@pytest.mark.parametrize("product", ["u * v", "u ** 2 * v", "0.5 * u", "u * v * w"])
-def test_products_of_uniforms_are_below_1_whatever_is_known(answers, q, product):
-    assert answers(["u < v", f"{product} < 1", f"{product} >= 1"], "uuu") == {
-        (True, True, False): q(1, 2),
-        (False, True, False): q(1, 2),
-    }
-
-
-def test_at_most_two_coins_of_a_run_are_at_a_corner(law):
-    found = law(lambda: [random.random() <= 0 for _ in range(3)], boundary=True)
-    assert (True, True, False) in found
-    assert (False, True, True) in found
-    assert (True, True, True) not in found
-
-
 def test_the_logarithm_of_an_extreme_above_0_is_not_decided_before_it_is_asked(follow):
     found = follow(lambda: bool(np.log(np.maximum(*(np.random.random(2) + 1))) > -1))
     assert (found.law, found.runs) == ({True: 1}, 1)
@@ -132,3 +73,42 @@ def test_sums_that_cancel_keep_their_digits():
         wanted = (-arb(1)).exp() * -(-arb(t)).expm1()
         error = abs(arb(weighted_exponentials(((fmpq(1), fmpq(1)), (1 + t, fmpq(-1))))) / wanted - 1)
         assert error < arb(2) ** -256
+
+
+@pytest.mark.parametrize("kind", ["loop", "bisect", "searchsorted", "method", "sum", "digitize", "unnormalised"])
+def test_inverse_cumulative_sum(follow, q, kind):
+    p = [0.5, 0.125, 0.375]
+    cumulative = np.cumsum(p)
+
+    def loop():
+        u = np.random.rand()
+        for i, c in enumerate(cumulative):
+            if u < c:
+                return i
+        return None
+
+    ways = {
+        "loop": loop,
+        "bisect": lambda: bisect.bisect(cumulative.tolist(), random.random()),
+        "searchsorted": lambda: np.searchsorted(cumulative, np.random.random_sample(), side="right"),
+        "method": lambda: cumulative.searchsorted(np.random.default_rng().random()),
+        "sum": lambda: (cumulative < np.random.uniform()).sum(),
+        "digitize": lambda: np.digitize(np.random.rand(1), cumulative)[0],
+        "unnormalised": lambda: np.searchsorted(8 * cumulative, 8 * random.random()),
+    }
+    found = follow(ways[kind])
+    assert found.law == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
+    assert found.reuse == set()
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5, math.inf])
+def test_a_threshold_outside_is_no_decision(follow, q, threshold):
+    def function():
+        u, e = random.random(), -math.log(random.random())
+        outside = u < threshold, u >= threshold, e > -1
+        return *outside, u < 0.25
+
+    below = threshold > 0.5
+    found = follow(function)
+    assert found.law == {(below, not below, True, True): q(1, 4), (below, not below, True, False): q(3, 4)}
+    assert found.reuse == set()

@@ -1,5 +1,7 @@
 """Numbers of Python beside those of arrays: where one raises the other is infinite, and each says what it has."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -23,17 +25,21 @@ TEXTS = (
     # What numbers of arrays have beside floats.
     "np.random.random(2)[0].astype(int)", "np.random.random(2)[0].round()", "np.random.random(2)[0].clip(0.25) < 0.5",
     "u.is_integer()", "np.isscalar(u)", "np.vdot(np.random.random(2), [1, 2]) < 0.7", "u // 0.3", "divmod(u, 0.3)[0]",
+    # Whole parts, and copies.
+    "int(u * 3)", "math.floor(2 - u * 2)", "round(u)", "(np.random.rand(1) * 4).astype(int).item()", "u * 4 // 2",
+    "u * 4 % 1 < 0.25", "u % 0.25 < 0.0625", "u * 6 % 4 < 2", "[c([u])[0] < 0.5 == (u < 0.5) for c in copies]",
     # Infinite numbers and NaN.
     "u + inf", "inf + u", "u - inf", "inf - u", "-inf - u", "u - -inf", "u * inf", "u * -inf", "-u * inf", "inf * u",
     "u / inf", "-u / inf", "inf / u", "-inf / u", "u / np.float64(0)", "(u - 2) / np.float64(0)", "0.0 * u", "u ** 0",
     "1 ** u", "u < inf", "inf <= u", "u > -inf", "u == inf", "u != -inf", "u < nan", "u >= nan", "nan <= u", "nan > u",
     "u == nan", "u != nan", "u + nan", "nan + u", "u - nan", "nan - u", "u * nan", "nan * u", "u / nan", "0.0 / u",
+    "np.isnan(np.maximum(np.maximum(u, nan), 0.5))", "np.isnan(np.maximum(np.maximum(u, 0.5), nan))",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_random_numbers_do_what_floats_do(agrees, text):
-    agrees(text)
+    agrees(text, copies=(copy.copy, copy.deepcopy))
 
 
 def test_what_stands_in_for_numpy_says_of_itself_what_numpy_says() -> None:

@@ -7,57 +7,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from draftproof.simulator.audit import make_audit
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors
-from draftproof.simulator.audit.instances import default_cases
-from draftproof.simulator.audit.interfaces import interface_named
-from draftproof.simulator.symbolic import NotFollowed, load
-from draftproof.simulator.symbolic.numbers.forms import Extreme
-
-LANES = """
-import random
-import numpy as np
-
-def verify(tokens, q, p, lanes=2000, bias=BIAS):
-    for i, token in enumerate(tokens):
-        block = np.zeros(lanes)
-        u = np.max(np.maximum(np.array([random.random()] + [0.0] * (lanes - 1)), block))
-        if u * q[i][token] >= p[i][token] + bias:
-            excess = [max(a - b, 0) for a, b in zip(p[i], q[i])]
-            return i, random.choices(range(len(excess)), weights=excess)[0]
-    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
-"""
+from draftproof.simulator.symbolic import NotFollowed
 
 
-@pytest.mark.parametrize("bias", ["0", "0.1"])
-def test_a_maximum_over_a_wide_block_is_followed(tmp_path, bias):
-    file = tmp_path / "lanes.py"
-    file.write_text(LANES.replace("BIAS", bias))
-    [case] = default_cases(interface_named("chain"), None, ["short"])
-    audit = make_audit(load(file, "verify"), "chain", keywords={"lanes": 400})
-    assert audit.judge(case.instance, case.scheme).lossless is (bias == "0")
-
-
-@pytest.mark.heavy
-def test_a_running_extreme_does_not_nest(law, q):
+def test_a_maximum_over_a_wide_block_is_followed(law, q):
     def run():
-        largest = np.maximum(random.random(), random.random())
-        for i in range(8192):
-            largest = np.maximum(largest, 0.5 * (i % 2))
-        assert isinstance(largest, Extreme)
-        assert len(largest.members) == 3
-        return bool(largest < 0.75)
+        block = np.array([random.random()] + [0.0] * 1999)
+        return bool(np.max(np.maximum(block, np.zeros(2000))) < 0.75)
 
-    assert law(run) == {True: q(9, 16), False: q(7, 16)}
-
-
-@pytest.mark.parametrize("nan_first", [True, False])
-def test_a_maximum_with_nan_and_another_constant_is_nan(law, nan_first):
-    def run():
-        constants = [np.nan, 0.5] if nan_first else [0.5, np.nan]
-        return bool(np.isnan(np.maximum(np.maximum(random.random(), constants[0]), constants[1])))
-
-    assert law(run) == {True: 1}
+    assert law(run) == {True: q(3, 4), False: q(1, 4)}
 
 
 @pytest.mark.heavy

@@ -63,39 +63,38 @@ verify = Verifier()
 """
 
 
-@pytest.fixture
-def file(tmp_path):
+@pytest.fixture(name="named")
+def _named(loaded):
+    """A function of `SOURCE`."""
     pytest.importorskip("torch")
-    path = tmp_path / "outsider.py"
-    path.write_text(SOURCE)
-    return path
+    return lambda name: loaded(SOURCE, name)
 
 
-def test_names_bound_at_import_are_followed(law, file):
-    assert set(law(load(file, "bound")).values()) == {HALF**3}
-    assert law(load(file, "logarithm")).keys() == {True, False}
+def test_names_bound_at_import_are_followed(law, named):
+    assert set(law(named("bound")).values()) == {HALF**3}
+    assert law(named("logarithm")).keys() == {True, False}
 
 
-def test_generators_of_the_module_are_followed(law, file):
-    found = law(load(file, "of_module"))
+def test_generators_of_the_module_are_followed(law, named):
+    found = law(named("of_module"))
     assert len(found) == 16
     assert set(found.values()) == {HALF**4}
-    assert law(load(file, "in_box")) == {True: HALF, False: HALF}
-    assert law(load(file, "verify")) == {True: HALF, False: HALF}
+    assert law(named("in_box")) == {True: HALF, False: HALF}
+    assert law(named("verify")) == {True: HALF, False: HALF}
 
 
-def test_float_by_its_name_keeps_a_number_random(law, file):
-    found = law(load(file, "conversions"))
+def test_float_by_its_name_keeps_a_number_random(law, named):
+    found = law(named("conversions"))
     assert found[True, True, True] == fmpq(1, 64)
-    assert law(load(file, "shadowed")) == {"mine": 1}
+    assert law(named("shadowed")) == {"mine": 1}
 
 
-def test_loaded_functions_behave_as_usual_outside_of_a_call(file):
-    function = load(file, "of_module")
+def test_loaded_functions_behave_as_usual_outside_of_a_call(named):
+    function = named("of_module")
     generator = random.Random(3)
     first = function()
     assert first[0] == (generator.random() < 0.5)  # the module's own generator, seeded with 3
-    assert all(isinstance(each, (bool,)) or each in (True, False) for each in load(file, "bound")())
+    assert all(isinstance(each, (bool,)) or each in (True, False) for each in named("bound")())
     assert random.Random is not type(function.__globals__["OLD"])
 
 
@@ -108,11 +107,9 @@ def test_loaded_functions_behave_as_usual_outside_of_a_call(file):
         ("f", "f = 3", "has no function 'f'"),
     ],
 )
-def test_bad_files_are_refused(tmp_path, name, text, message):
-    path = tmp_path / "bad.py"
-    path.write_text(text)
+def test_bad_files_are_refused(loaded, name, text, message):
     with pytest.raises(InvalidInput, match=message):
-        load(path, name)
+        loaded(text, name)
 
 
 def test_missing_file_is_refused(tmp_path):
@@ -120,12 +117,10 @@ def test_missing_file_is_refused(tmp_path):
         load(tmp_path / "nowhere.py", "f")
 
 
-def test_neighbours_can_be_imported(law, tmp_path):
-    (tmp_path / "neighbour_of_test.py").write_text(
-        "from random import random\ndef draw():\n    return random() < 0.5\n"
-    )
-    (tmp_path / "main.py").write_text("from neighbour_of_test import draw\n")
-    assert law(load(tmp_path / "main.py", "draw")) == {True: HALF, False: HALF}
+def test_neighbours_can_be_imported(law, loaded, tmp_path):
+    neighbour = "from random import random\ndef draw():\n    return random() < 0.5\n"
+    (tmp_path / "neighbour_of_test.py").write_text(neighbour)
+    assert law(loaded("from neighbour_of_test import draw\n", "draw")) == {True: HALF, False: HALF}
 
 
 @pytest.mark.parametrize(
@@ -135,22 +130,20 @@ def test_neighbours_can_be_imported(law, tmp_path):
         ("from torch.nn import functional", ["torch"]), ("import torchlike, os.torch", []), ("torch = 3", []),
     ],
 )  # fmt: skip
-def test_torch_is_imported_before_a_function_that_imports_it(tmp_path, monkeypatch, text, expected):
-    path, imported = tmp_path / "late.py", []
-    path.write_text(f"def f():\n    {text}\n")
+def test_torch_is_imported_before_a_function_that_imports_it(loaded, monkeypatch, text, expected):
+    imported = []
     monkeypatch.setattr(loading.importlib, "import_module", imported.append)
-    load(path, "f")
+    loaded(f"def f():\n    {text}\n", "f")
     assert set(imported) == set(expected)
 
 
-def test_a_file_may_start_threads_while_it_is_imported_and_not_while_it_is_followed(tmp_path, law):
+def test_a_file_may_start_threads_while_it_is_imported_and_not_while_it_is_followed(loaded, law):
     pytest.importorskip("torch")
-    path = tmp_path / "threads.py"
-    path.write_text(
+    text = (
         "import threading\nBOX = []\ndef work():\n    thread = threading.Thread(target=BOX.append, args=[1])\n"
         "    thread.start()\n    thread.join()\n    return len(BOX)\nwork()\ndef f():\n    return 3\n"
     )
-    assert law(load(path, "f")) == {3: 1}
-    assert load(path, "work")() == 2
+    assert law(loaded(text, "f")) == {3: 1}
+    assert loaded(text, "work")() == 2
     with pytest.raises(InvalidVerifier, match="a thread is started"):
-        law(load(path, "work"))
+        law(loaded(text, "work"))

@@ -151,19 +151,6 @@ def seed(session):
     return [session.given_seed("seed", 1)]
 
 
-def test_two_generators_with_one_seed_are_one(follow, q):
-    def function(s):
-        one, two = torch.Generator().manual_seed(s), torch.Generator().manual_seed(s)
-        a = torch.rand(1, generator=one) < 0.5
-        b = torch.rand(1, generator=two) < 0.25
-        return a.item(), b.item()
-
-    found = follow(function, seed)
-    assert found.law == {(True, True): q(1, 4), (True, False): q(1, 4), (False, False): q(1, 2)}
-    assert any("seed 1" in each for each in found.reuse)
-    assert follow(function, seed, apart="seeds").law[False, True] == q(1, 8)
-
-
 def constants():
     torch.manual_seed(0)
     own = torch.Generator().manual_seed(3)

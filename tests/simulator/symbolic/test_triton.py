@@ -106,10 +106,8 @@ def refused():
 
 
 @pytest.fixture
-def written(tmp_path):
-    file = tmp_path / "kernels.py"
-    file.write_text(SOURCE)
-    return lambda name: load(file, name)
+def written(loaded):
+    return lambda name: loaded(SOURCE, name)
 
 
 def seed(session):
@@ -178,10 +176,9 @@ def run(seed):
 """
 
 
-def test_four_blocks_of_numbers_are_independent_and_the_first_is_the_one_of_a_single_block(law, tmp_path):
-    file = tmp_path / "four.py"
-    file.write_text(FOUR)
-    found = law(load(file, "run"), seed)
+def test_four_blocks_of_numbers_are_independent_and_the_first_is_the_one_of_a_single_block(law, loaded):
+    text = FOUR
+    found = law(loaded(text), seed)
     assert {key: str(mass) for key, mass in found.items()} == {
         (a, a, b, k, k, other): "1/16" for a in (0, 1) for b in (0, 1) for k in (0, 1) for other in (0, 1)
     }
@@ -206,10 +203,9 @@ def run():
 """
 
 
-def test_a_wide_block_and_libdevice_are_followed(law, tmp_path):
-    file = tmp_path / "device.py"
-    file.write_text(LIBDEVICE)
-    assert law(load(file, "run")) == {(0,): 1}  # the other lanes are zero
+def test_a_wide_block_and_libdevice_are_followed(law, loaded):
+    text = LIBDEVICE
+    assert law(loaded(text)) == {(0,): 1}  # the other lanes are zero
 
 
 OTHER = """
@@ -243,26 +239,23 @@ def missing(out, numbers):
 """
 
 
-def test_a_single_number_that_is_masked_is_its_other_also_where_that_is_zero(law, tmp_path):
+def test_a_single_number_that_is_masked_is_its_other_also_where_that_is_zero(law, loaded):
     """Triton's front end takes an `other` of 0 for none."""
-    file = tmp_path / "other.py"
-    file.write_text(OTHER)
-    assert law(load(file, "run")) == {(0, 6, 4, 1, 3, 111): 1}
-    law(load(file, "missing_other"))
+    text = OTHER
+    assert law(loaded(text)) == {(0, 6, 4, 1, 3, 111): 1}
+    law(loaded(text, "missing_other"))
 
 
-def test_libdevice_computes_with_real_numbers_too(tmp_path):
+def test_libdevice_computes_with_real_numbers_too(loaded):
     from draftproof.simulator.audit.real import RealCoins
 
-    file = tmp_path / "device.py"
-    file.write_text(LIBDEVICE)
-    run = load(file, "run")
+    text = LIBDEVICE
+    run = loaded(text)
     with RealCoins([1]).of_modules():
         assert run() == [0]
 
 
-def test_what_libdevice_has_no_rule_for_is_refused_by_name(law, tmp_path):
-    file = tmp_path / "device.py"
-    file.write_text(LIBDEVICE.replace("log1p", "erfinv"))
+def test_what_libdevice_has_no_rule_for_is_refused_by_name(law, loaded):
+    text = LIBDEVICE.replace("log1p", "erfinv")
     with pytest.raises(NotFollowed, match=r"libdevice\.erfinv"):
-        law(load(file, "run"))
+        law(loaded(text))

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from draftproof.simulator.symbolic import NotFollowed, load, locate_function
+from draftproof.simulator.symbolic import NotFollowed
 
 
 def made(name, **names):
@@ -39,10 +39,8 @@ def _jax(monkeypatch):
          r"a random number of JAX is not followed \(theirs\.py:4\)"),
     ],
 )  # fmt: skip
-def test_it_is_refused_by_name_and_the_way_out_is_to_sample(tmp_path, law, source, words):
-    path = tmp_path / "theirs.py"
-    path.write_text(source + "\n")
-    function = load(path, "run")
+def test_it_is_refused_by_name_and_the_way_out_is_to_sample(loaded, law, source, words):
+    function = loaded(source + "\n")
     with pytest.raises(NotFollowed, match=rf"{words}.*; test it on real random numbers$"):
         law(function)
     function()  # outside of a call all is as it was
@@ -60,18 +58,16 @@ def test_partials_closures_and_methods(law):
         law(RANDOM.uniform)
 
 
-def test_a_file_that_uses_it_elsewhere_is_followed(tmp_path, law):
-    path = tmp_path / "theirs.py"
-    path.write_text("import random, jax\n\ndef a():\n    return jax\n\ndef run():\n    return random.random() < 0.5\n")
-    assert set(law(load(path, "run"))) == {True, False}
+def test_a_file_that_uses_it_elsewhere_is_followed(loaded, law):
+    run = loaded("import random, jax\n\ndef a():\n    return jax\n\ndef run():\n    return random.random() < 0.5\n")
+    assert set(law(run)) == {True, False}
 
 
-def test_where_it_is_not_installed_its_names_are_refused_with_their_line(tmp_path, law, monkeypatch):
+def test_where_it_is_not_installed_its_names_are_refused_with_their_line(loaded, law, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
-    path = tmp_path / "theirs.py"
-    path.write_text("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5\n")
+    function = loaded("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5\n")
     with pytest.raises(NotFollowed, match=r"jax\.random\.uniform of jax is not followed \(theirs\.py:4\); where it"):
-        law(locate_function(path, "run").function)
+        law(function)
 
 
 DISTRIBUTIONS = """
@@ -93,19 +89,15 @@ def run():
         "st.rv_discrete(values=((0, 1), (0.5, 0.5))).rvs()",
     ],
 )  # fmt: skip
-def test_random_numbers_of_scipy_are_refused_with_their_line(tmp_path, law, draw):
-    path = tmp_path / "theirs.py"
-    path.write_text(DISTRIBUTIONS.format(draw))
-    run = load(path, "run")
+def test_random_numbers_of_scipy_are_refused_with_their_line(loaded, law, draw):
+    run = loaded(DISTRIBUTIONS.format(draw))
     with pytest.raises(NotFollowed, match=r"a random number of scipy\.stats is not followed \(theirs\.py:8\); test it"):
         law(run)
     run()
 
 
-def test_what_scipy_does_not_draw_is_followed(tmp_path, law, q):
-    path = tmp_path / "theirs.py"
-    path.write_text(DISTRIBUTIONS.format("np.random.random() * 2 * st.uniform.cdf(0.5)"))
-    assert law(load(path, "run"))[True] == q(1, 2)
+def test_what_scipy_does_not_draw_is_followed(loaded, law, q):
+    assert law(loaded(DISTRIBUTIONS.format("np.random.random() * 2 * st.uniform.cdf(0.5)")))[True] == q(1, 2)
 
 
 COMPILED = """
@@ -130,14 +122,12 @@ def plain():
 
 
 @pytest.mark.parametrize("installed", [False, True])
-def test_functions_that_numba_compiles_are_refused(tmp_path, law, monkeypatch, installed):
-    path = tmp_path / "theirs.py"
-    path.write_text(COMPILED)
+def test_functions_that_numba_compiles_are_refused(loaded, law, monkeypatch, installed):
     library = types.ModuleType("numba")
     kind = type("Dispatcher", (), {"__call__": lambda self: True, "__module__": "numba.core.registry"})
     library.njit, library.jit, library.prange = (lambda _: kind()), (lambda **_: lambda _: kind()), range
     monkeypatch.setitem(sys.modules, "numba", library if installed else None)
     for name in ("first", "second", "third"):
         with pytest.raises(NotFollowed, match=r"numba.* not followed.*; .*test it on real"):
-            law(locate_function(path, name).function)
-    assert law(locate_function(path, "plain").function).keys() == {True, False}
+            law(loaded(COMPILED, name))
+    assert law(loaded(COMPILED, "plain")).keys() == {True, False}
