@@ -9,7 +9,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Audited
-from draftproof.simulator.audit.function import assert_function_lossless, assert_lossless, lossless, make_audit
+from draftproof.simulator.audit.function import assert_lossless, lossless, make_audit
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
@@ -31,7 +31,6 @@ __all__ = [
     "RowForm",
     "SelfDrafted",
     "Suspect",
-    "assert_function_lossless",
     "assert_lossless",
     "corners",
     "default_cases",

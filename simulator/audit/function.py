@@ -72,31 +72,6 @@ def make_audit(
     return Audit(followed, sampling, batch, tolerance)
 
 
-def assert_function_lossless(
-    function: Callable[..., Any],
-    target: TokenProcess | None = None,
-    draft: TokenProcess | None = None,
-    scheme: DraftScheme | None = None,
-    **options: Any,
-) -> None:
-    """Raise `AssertionError` with the place and a hypothesis unless a function is lossless.
-
-    target, draft: one instance, in place of the default ones. options: see `refutation`, which runs in a process of its
-    own: it judges what the file of the function says now, and objects as they are here.
-    Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
-    """
-    known = {**inspect.signature(refutation).parameters, **inspect.signature(make_audit).parameters}
-    for name in sorted(options.keys() - known.keys()):
-        raise InvalidInput(
-            f"assert_lossless has no option {name}; arguments of the function: keywords={{{name!r}: ..}}"
-        )
-    if child.judging:
-        return
-    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, target, draft, scheme, **options))
-    if refuted is not None:
-        raise AssertionError(refuted)
-
-
 def judged(data: bytes) -> str | None:
     """The `refutation` of what `sent.packed` has packed."""
     arguments, options = sent.unpacked(data)
@@ -192,14 +167,24 @@ def assert_lossless(
 
     verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise). Without an instance it is
     judged by the standard check, on `scheme` alone if that is given. A plain function is audited: options such as
-    `interface="chain"` say how it is called, and without target and draft it is judged on the default instances; see
-    `draftproof.simulator.audit`.
-    Raises `InvalidInput` for half an instance, and what `check` and `standard_check` raise.
+    `interface="chain"` say how it is called, see `refutation`, and without target and draft it is judged on the default
+    instances. That is done in a process of its own, which judges what the file of the function says now.
+    Raises `InvalidInput` for half an instance or an option that does not exist, `InvalidVerifier` and `TooLarge` where
+    a function cannot be judged, and what `check` and `standard_check` raise.
     """
     if not isinstance(verifier, Verifier):
         if arithmetic is not None:
             options["arithmetic"] = arithmetic
-        assert_function_lossless(verifier, target, draft, scheme, **options)
+        known = {**inspect.signature(refutation).parameters, **inspect.signature(make_audit).parameters}
+        for name in sorted(options.keys() - known.keys()):
+            raise InvalidInput(
+                f"assert_lossless has no option {name}; arguments of the function: keywords={{{name!r}: ..}}"
+            )
+        if child.judging:
+            return
+        refuted = child.result_of(f"{__name__}:judged", *sent.packed(verifier, target, draft, scheme, **options))
+        if refuted is not None:
+            raise AssertionError(refuted)
         return
     numbers, whole = arithmetic or "rational", target is None and draft is None
     if options or (not whole and (target is None or draft is None or scheme is None)):

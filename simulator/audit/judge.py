@@ -209,15 +209,15 @@ class Audit:
         """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
         return int(np.prod([shape.count(own.draft) for own, shape in self.expected_requests(instance, scheme)]))
 
-    def size(self, instance: Instance, scheme: DraftScheme, seed: int = 0, cap: int = TRIED) -> EnumerationSize:
+    def size(self, instance: Instance, scheme: DraftScheme, seed: int = 0) -> EnumerationSize:
         """About how many calls of the function `judge` makes, from one draft tree, and how many were made for it.
 
-        cap: see `estimate_size`. Raises `InvalidVerifier`.
+        Raises `InvalidVerifier`.
         """
         if self.batch == 1:
             expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(seed)
             verifier = self.verifier(instance, scheme)
-            return estimate_size(verifier, expected.target, expected.draft, scheme, generator, 1, cap)
+            return estimate_size(verifier, expected.target, expected.draft, scheme, generator, 1, TRIED)
         roots = self._first_roots(instance, scheme)
         calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
         return EnumerationSize(self.trees(instance, scheme), calls, calls)

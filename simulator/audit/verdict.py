@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil, log
-from statistics import median
 
 import numpy as np
 
@@ -28,7 +26,7 @@ from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.diagnosis.catalogue import Hypothesis
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Endless
-from draftproof.simulator.audit.judge import TRIED, Audit, Finding
+from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.neighbours import PAIRS, unlike_neighbours
 from draftproof.simulator.audit.program import Program
 from draftproof.simulator.audit.real import RealCoins
@@ -47,10 +45,6 @@ from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed
 NOT_JUDGED = (InvalidVerifier, TooLarge)
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
-#: Draft trees of each case that are run to estimate its cost, and about the seconds that this may take.
-SAMPLES, SAMPLE_SECONDS = 8, 0.4
-#: Runs on each of these trees that are counted, before others are sampled.
-FEWEST, MOST = 4, 500
 #: Draft trees of the first case that are checked for state; of others it is one.
 FIRST_CHECKED = 3
 #: Random calls at most by which the refutation of a program is confirmed.
@@ -199,9 +193,9 @@ class CaseCost:
 
 
 def survey(record: Record, clock: Callable[[], float] | None = None) -> list[tuple[Case, CaseCost]]:
-    """The estimated cost of each case, from some of its trees; cases that fail on these become failures.
+    """The estimated cost of each case, from one or two of its trees; cases that fail on these become failures.
 
-    clock: gives seconds, to measure calls and to spend `SAMPLE_SECONDS` on a case at most; without one all are 0.
+    clock: gives seconds, to measure calls; without one all are 0.
     Raises `TooLarge`, and `InvalidVerifier` where every case fails in a way that wrong arguments explain.
     """
     request = record.request
@@ -411,23 +405,16 @@ def _where(request: Request, case: Case) -> str:
 
 
 def _cost(audit: Audit, case: Case, clock: Callable[[], float] | None, checked: int) -> CaseCost:
-    """The cost from up to `SAMPLES` trees within `SAMPLE_SECONDS` seconds, from one without a clock.
+    """The cost from one draft tree, with a clock from two: the first call includes set-up, so the second is measured.
 
-    checked: trees that are checked for state. The time of a call is the median over these trees, since the first one
-    includes set-up.
+    checked: trees that are checked for state.
     """
-    sizes: list[EnumerationSize] = []
-    times = [clock() if clock else 0.0]
-    cap = TRIED
-    if clock:  # as many runs as there is time for
-        first = audit.size(case.instance, case.scheme, 0, FEWEST)
-        a_call, times = (clock() - times[0]) / first.tried, [clock()]
-        cap = max(FEWEST, min(MOST, int(SAMPLE_SECONDS / 2 / max(a_call, 1e-6))))
-    most = min(audit.trees(case.instance, case.scheme), SAMPLES if clock else 1) if audit.batch == 1 else 1
-    while len(sizes) < most and (not sizes or times[-1] - times[0] < SAMPLE_SECONDS):
-        sizes.append(audit.size(case.instance, case.scheme, len(sizes), cap))
-        times.append(clock() if clock else 0.0)
+    sizes = [audit.size(case.instance, case.scheme)]
+    seconds = 0.0
+    if clock is not None:
+        start = clock()
+        sizes.append(audit.size(case.instance, case.scheme, seed=1))
+        seconds = (clock() - start) / sizes[-1].tried
     size = EnumerationSize(sizes[0].trees, sum(item.runs_per_tree for item in sizes) / len(sizes))
     checks = audit.checking_runs(size, checked)
-    a_call = median((end - start) / item.tried for (start, end), item in zip(pairwise(times), sizes, strict=True))
-    return CaseCost(size.trees, size.runs, checks, a_call * (size.runs + checks))
+    return CaseCost(size.trees, size.runs, checks, seconds * (size.runs + checks))

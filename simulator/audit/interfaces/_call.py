@@ -14,7 +14,7 @@ from draftproof.simulator.audit.interfaces._parameters import in_its_order
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
+from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.symbolic import concrete
 
 #: Names of parameters for a seed.
@@ -72,6 +72,26 @@ class Call:
     def paths(self) -> list[list[DraftNode]]:
         """The nodes of the first path of every request, its root first."""
         return [first_path(root) for root in self.nodes]
+
+    @property
+    def drafted(self) -> list[Context]:
+        """The tokens of the first path of every request."""
+        return [path[-1].context for path in self.paths]
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many these are."""
+        return [len(path) - 1 for path in self.paths]
+
+    @property
+    def q(self) -> list[list[Vector]]:
+        """The draft rows of these paths."""
+        return [[node.draft for node in path[:-1]] for path in self.paths]
+
+    @property
+    def p(self) -> list[list[Vector]]:
+        """The target rows of these paths, the bonus row last."""
+        return [[node.target for node in path] for path in self.paths]
 
     @property
     def logits(self) -> RowForm:
@@ -263,10 +283,8 @@ def by_request(result: Any, count: int) -> list[Any]:
 
 def read_requests(call: Call, result: Any, wants: str, padded: bool = True) -> list[Verdict]:
     """The blocks of whole outputs, one for each request, as `read_block` reads them; raises `InvalidVerifier`."""
-    return [
-        read_block(list(item) if isinstance(item, tuple) else item, path[-1].context, wants, padded)
-        for item, path in zip(by_request(result, len(call.nodes)), call.paths, strict=True)
-    ]
+    outputs = [list(item) if isinstance(item, tuple) else item for item in by_request(result, len(call.nodes))]
+    return [read_block(item, path, wants, padded) for item, path in zip(outputs, call.drafted, strict=True)]
 
 
 def padded_to(length: int, values: Sequence[Any], filler: Any) -> list[Any]:

@@ -19,24 +19,19 @@ from draftproof.simulator.audit.interfaces._call import (
 from draftproof.simulator.protocol import Verdict
 
 
-def _longest(call: Call) -> int:
-    return max(map(len, call.paths)) - 1
-
-
 def _tokens(call: Call) -> Any:
-    tokens = [padded_to(_longest(call), path[-1].context, PLACEHOLDER) for path in call.paths]
+    tokens = [padded_to(max(call.lengths), path, PLACEHOLDER) for path in call.drafted]
     return call.rows.integers(tokens if call.batched else tokens[0])
 
 
 def _draft(call: Call) -> Any:
-    rows = [[node.draft for node in path[:-1]] for path in call.paths]
     if not call.batched:
-        return call.rows.rows(rows[0], call.size)
-    return call.rows.array([padded_to(_longest(call), own, [0] * call.size) for own in rows])
+        return call.rows.rows(call.q[0], call.size)
+    return call.rows.array([padded_to(max(call.lengths), rows, [0] * call.size) for rows in call.q])
 
 
 def _target(call: Call) -> Any:
-    rows = [padded_to(_longest(call) + 1, [node.target for node in path], [0] * call.size) for path in call.paths]
+    rows = [padded_to(max(call.lengths) + 1, rows, [0] * call.size) for rows in call.p]
     return call.rows.array(rows if call.batched else rows[0])
 
 
@@ -47,16 +42,13 @@ def _count(call: Call) -> int:
 def _noise(call: Call) -> dict[str, Any]:
     kinds = noise_parameters(call, _count(call))
     batch = (len(call.nodes),) if call.batched else ()
-    return {name: random_argument(call, kind, batch, _longest(call), call.size) for name, kind in kinds.items()}
+    return {name: random_argument(call, kind, batch, max(call.lengths), call.size) for name, kind in kinds.items()}
 
 
 def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
-    if not call.batched:
-        return [read_block(result, call.paths[0][-1].context, wants)]
-    return [
-        read_block(item, path[-1].context, f"{wants}, for each request")
-        for item, path in zip(by_request(result, len(call.nodes)), call.paths, strict=True)
-    ]
+    outputs = by_request(result, len(call.nodes)) if call.batched else [result]
+    wants += ", for each request" * call.batched
+    return [read_block(item, path, wants) for item, path in zip(outputs, call.drafted, strict=True)]
 
 
 CHAIN = Interface(
@@ -65,7 +57,7 @@ CHAIN = Interface(
         "tokens": _tokens,
         "q": _draft,
         "p": _target,
-        "lengths": lambda call: call.rows.integers([len(path) - 1 for path in call.paths]),
+        "lengths": lambda call: call.rows.integers(call.lengths),
     },
     count=_count,
     further=_noise,

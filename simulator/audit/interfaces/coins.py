@@ -8,7 +8,7 @@ uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`:
 `(B, V)`: minus the logarithm of such ones. Other usual names of these are known too; see `noise`.
 """
 
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import (
@@ -23,28 +23,27 @@ from draftproof.simulator.audit.interfaces._call import (
 
 def _targets(call: Call) -> Any:
     bonus_apart = any(parameter.name.startswith("bonus") for parameter in call.parameters)
-    nodes = [node for path in call.paths for node in (path[:-1] if bonus_apart else path)]
-    return call.rows.rows([node.target for node in nodes], call.size)
+    return call.rows.rows([row for rows in call.p for row in (rows[:-1] if bonus_apart else rows)], call.size)
 
 
 def _noise(kind: str) -> Maker:
     def make(call: Call) -> Any:
-        drafted = sum(len(path) - 1 for path in call.paths)
-        return random_argument(call, kind, () if kind == "uniforms" else (len(call.nodes),), drafted, call.size)
+        batch = () if kind == "uniforms" else (len(call.nodes),)
+        return random_argument(call, kind, batch, sum(call.lengths), call.size)
 
     return make
 
 
 #: What makes the argument of a name.
 ARGUMENTS: dict[str, Maker] = {
-    "draft_token_ids": lambda call: call.rows.integers([t for path in call.paths for t in path[-1].context]),
-    "cu_num_draft_tokens": lambda call: call.rows.integers(list(accumulate(len(path) - 1 for path in call.paths))),
-    "num_draft_tokens": lambda call: call.rows.integers([len(path) - 1 for path in call.paths]),
-    "max_spec_len": lambda call: max(len(path) - 1 for path in call.paths),
-    "draft_probs": lambda call: call.rows.rows([node.draft for path in call.paths for node in path[:-1]], call.size),
+    "draft_token_ids": lambda call: call.rows.integers([*chain(*call.drafted)]),
+    "cu_num_draft_tokens": lambda call: call.rows.integers([*accumulate(call.lengths)]),
+    "num_draft_tokens": lambda call: call.rows.integers(call.lengths),
+    "max_spec_len": lambda call: max(call.lengths),
+    "draft_probs": lambda call: call.rows.rows([*chain(*call.q)], call.size),
     "target_probs": _targets,
-    "bonus_probs": lambda call: call.rows.array([path[-1].target for path in call.paths]),
-    "bonus_token_ids": lambda call: call.rows.integers([call.coin.choose(path[-1].target) for path in call.paths]),
+    "bonus_probs": lambda call: call.rows.array([rows[-1] for rows in call.p]),
+    "bonus_token_ids": lambda call: call.rows.integers([call.coin.choose(rows[-1]) for rows in call.p]),
     **{kind: _noise(kind) for kind in ("uniforms", "final_uniforms", "noise", "gumbel")},
 }
 

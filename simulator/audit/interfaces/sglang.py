@@ -13,6 +13,7 @@ function for chains does not read these links: its requests have drafts of one l
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,8 +32,15 @@ from draftproof.simulator.symbolic import concrete
 
 #: No token, no slot.
 _NONE = -1
-#: The nodes of every request, one a slot.
-Slots = Callable[[Call], list[list[DraftNode]]]
+
+
+def _slots(call: Call) -> list[list[DraftNode]]:
+    """The nodes of every request, one a slot."""
+    return [nodes_of(root) for root in call.nodes]
+
+
+def _most(call: Call) -> int:
+    return max(map(len, _slots(call)))
 
 
 def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
@@ -47,55 +55,50 @@ def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
     return first, following
 
 
-def _arguments(slots: Slots, with_draft: bool) -> dict[str, Maker]:
-    """What makes each argument; with_draft: whether the function is told `q`."""
+def _by_slot(make: Callable[[list[DraftNode]], list[int]], filler: int) -> Maker:
+    """Whole numbers by request and slot."""
+    return lambda call: call.rows.integers([padded_to(_most(call), make(nodes), filler) for nodes in _slots(call)])
 
-    def whole(make: Callable[[list[DraftNode]], list[int]], filler: int) -> Maker:
-        """Whole numbers by request and slot."""
-        return lambda call: call.rows.integers([padded_to(_most(call), make(nodes), filler) for nodes in slots(call)])
 
-    def rows(name: str) -> Maker:
-        def make(call: Call) -> Any:
-            nothing = [0] * call.size
-            own = [[getattr(node, name) for node in nodes] for nodes in slots(call)]
-            return call.rows.array(
-                [padded_to(_most(call), [nothing if row is None else row for row in one], nothing) for one in own]
-            )
+def _rows(name: str) -> Maker:
+    """The rows "target" or "draft" by request and slot, zeros where there is none."""
 
-        return make
+    def make(call: Call) -> Any:
+        nothing = [0] * call.size
+        rows = [[getattr(node, name) for node in nodes] for nodes in _slots(call)]
+        shown = [[nothing if row is None else row for row in own] for own in rows]
+        return call.rows.array([padded_to(_most(call), own, nothing) for own in shown])
 
-    def _most(call: Call) -> int:
-        return max(map(len, slots(call)))
+    return make
 
-    def _longest(call: Call) -> int:
-        return max(len(nodes[-1].context) - len(nodes[0].context) for nodes in slots(call))
 
-    def indices(call: Call) -> Any:
-        most = _most(call)
-        return call.rows.integers([list(range(place * most, (place + 1) * most)) for place in range(len(call.nodes))])
+def _accept_index(call: Call) -> Any:
+    longest = max(len(nodes[-1].context) - len(nodes[0].context) for nodes in _slots(call))
+    return call.rows.integers([[_NONE] * (longest + 1)] * len(call.nodes))
 
-    def uniforms(call: Call, *shape: int) -> Any:
-        return call.coins.numbers("uniform", shape, call.rows.library, call.rows.dtype)
 
-    def zeros(call: Call) -> Any:
-        return call.rows.array([[[0] * call.size] * _most(call)] * len(call.nodes))
+def _uniforms(call: Call, *shape: int) -> Any:
+    return call.coins.numbers("uniform", shape, call.rows.library, call.rows.dtype)
 
-    return {
-        "predicts": lambda call: call.rows.integers([_NONE] * (len(call.nodes) * _most(call))),
-        "accept_index": lambda call: call.rows.integers([[_NONE] * (_longest(call) + 1)] * len(call.nodes)),
-        "accept_token_num": lambda call: call.rows.integers([0] * len(call.nodes)),
-        "candidates": whole(lambda nodes: [0, *(node.context[-1] for node in nodes[1:])], 0),
-        "retrive_index": indices,
-        "retrive_next_token": whole(lambda nodes: _links(nodes)[0], _NONE),
-        "retrive_next_sibling": whole(lambda nodes: _links(nodes)[1], _NONE),
-        "uniform_samples": lambda call: uniforms(call, len(call.nodes), _most(call)),
-        "uniform_samples_for_final_sampling": lambda call: uniforms(call, len(call.nodes)),
-        "target_probs": rows("target"),
-        "draft_probs": rows("draft") if with_draft else zeros,
-        "threshold_single": lambda call: 1.0,
-        "threshold_acc": lambda call: 1.0,
-        "deterministic": lambda call: True,
-    }
+
+_ARGUMENTS: dict[str, Maker] = {
+    "predicts": lambda call: call.rows.integers([_NONE] * (len(call.nodes) * _most(call))),
+    "accept_index": _accept_index,
+    "accept_token_num": lambda call: call.rows.integers([0] * len(call.nodes)),
+    "candidates": _by_slot(lambda nodes: [0, *(node.context[-1] for node in nodes[1:])], 0),
+    "retrive_index": lambda call: call.rows.integers(
+        [[*range(place * _most(call), (place + 1) * _most(call))] for place in range(len(call.nodes))]
+    ),
+    "retrive_next_token": _by_slot(lambda nodes: _links(nodes)[0], _NONE),
+    "retrive_next_sibling": _by_slot(lambda nodes: _links(nodes)[1], _NONE),
+    "uniform_samples": lambda call: _uniforms(call, len(call.nodes), _most(call)),
+    "uniform_samples_for_final_sampling": lambda call: _uniforms(call, len(call.nodes)),
+    "target_probs": _rows("target"),
+    "draft_probs": lambda call: call.rows.array([[[0] * call.size] * _most(call)] * len(call.nodes)),
+    "threshold_single": lambda call: 1.0,
+    "threshold_acc": lambda call: 1.0,
+    "deterministic": lambda call: True,
+}
 
 
 def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
@@ -121,27 +124,23 @@ def _output(buffers: list[Any], request: int) -> list[Any]:
     return [predicts[slot] for slot in slots]
 
 
-def _interface(name: str, slots: Slots, with_draft: bool, **options: Any) -> Interface:
-    return Interface(
-        name=name,
-        arguments=_arguments(slots, with_draft),
-        by_name=True,
-        usual=lambda name: name.replace("retrieve", "retrive"),
-        read=_read,
-        returns="the tokens in predicts at the slots accept_index[:, : accept_token_num + 1]",
-        batches=True,
-        libraries=("torch",),
-        **options,
-    )
-
-
-SGLANG = _interface(
-    "sglang",
-    lambda call: [nodes_of(root) for root in call.nodes],
-    with_draft=False,
+SGLANG = Interface(
+    name="sglang",
+    arguments=_ARGUMENTS,
+    by_name=True,
+    usual=lambda name: name.replace("retrieve", "retrive"),
+    read=_read,
     takes="draft_probs is 0",
+    returns="the tokens in predicts at the slots accept_index[:, : accept_token_num + 1]",
     multi_path=True,
+    batches=True,
+    libraries=("torch",),
 )
-SGLANG_CHAIN = _interface(
-    "sglang-chain", lambda call: call.paths, with_draft=True, takes="one path, draft_probs is q", ragged=False
+SGLANG_CHAIN = replace(
+    SGLANG,
+    name="sglang-chain",
+    arguments={**_ARGUMENTS, "draft_probs": _rows("draft")},
+    takes="one path, draft_probs is q",
+    multi_path=False,
+    ragged=False,
 )

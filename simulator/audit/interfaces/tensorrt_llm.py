@@ -33,7 +33,7 @@ def _generator(call: Call) -> Any:
 
 def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
     output, number = pair(result, wants)
-    drafted = call.paths[0][-1].context
+    [drafted] = call.drafted
     if not _is_for_one_model(call):
         return [read_block(result, drafted, wants)]
     count = integer(number, "the number of tokens")
@@ -44,12 +44,12 @@ def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
 TENSORRT_LLM = Interface(
     name="tensorrt-llm",
     arguments={
-        "draft_probs": lambda call: _rows(call, [node.draft for node in call.paths[0][:-1]]),
-        "target_probs": lambda call: _rows(call, [node.target for node in call.paths[0]]),
-        "draft_tokens": lambda call: list(call.paths[0][-1].context),
+        "draft_probs": lambda call: _rows(call, call.q[0]),
+        "target_probs": lambda call: _rows(call, call.p[0]),
+        "draft_tokens": lambda call: list(call.drafted[0]),
         "generator": _generator,
-        "new_token": lambda call: call.coin.choose(call.paths[0][-1].target),
-        "draft_token_ids": lambda call: call.rows.integers([list(call.paths[0][-1].context)]),
+        "new_token": lambda call: call.coin.choose(call.p[0][-1]),
+        "draft_token_ids": lambda call: call.rows.integers([list(call.drafted[0])]),
     },
     by_name=True,
     read=_read,

@@ -24,10 +24,10 @@ def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
 TRANSFORMERS = Interface(
     name="transformers",
     arguments={
-        "candidate_input_ids": lambda call: call.rows.integers([list(call.paths[0][-1].context)]),
-        "candidate_logits": lambda call: call.logits.array([[node.draft for node in call.paths[0][:-1]]]),
-        "candidate_length": lambda call: len(call.paths[0]) - 1,
-        "new_logits": lambda call: call.logits.array([[node.target for node in call.paths[0]]]),
+        "candidate_input_ids": lambda call: call.rows.integers([list(path) for path in call.drafted]),
+        "candidate_logits": lambda call: call.logits.array(call.q),
+        "candidate_length": lambda call: call.lengths[0],
+        "new_logits": lambda call: call.logits.array(call.p),
     },
     further=lambda call: {"is_done_candidate": False} if call.has_parameter("is_done_candidate") else {},
     read=_read,

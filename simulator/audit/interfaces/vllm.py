@@ -6,18 +6,18 @@ the rows of each request followed by its bonus row; metadata, with these arrays 
 rows of `logits`; sampling_metadata of requests that all sample at temperature 1, without masks and without seeds.
 """
 
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import SimpleNamespace
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, Maker, read_requests
 from draftproof.simulator.audit.interfaces.coins import ARGUMENTS
-from draftproof.simulator.protocol import DraftNode
+from draftproof.simulator.protocol import Vector
 
 
-def _judged(call: Call) -> list[DraftNode]:
-    """The nodes with drafts of all requests."""
-    return [node for path in call.paths for node in path[:-1]]
+def _judged(call: Call) -> list[Vector]:
+    """The target rows that drafts of all requests are judged by."""
+    return [row for rows in call.p for row in rows[:-1]]
 
 
 def _metadata(call: Call) -> Any:
@@ -57,11 +57,11 @@ def _sampling_metadata(call: Call) -> Any:
 
 _ARGUMENTS: dict[str, Maker] = {
     **ARGUMENTS,
-    "num_draft_tokens": lambda call: [len(path) - 1 for path in call.paths],
-    "target_probs": lambda call: call.rows.array([node.target for node in _judged(call)]),
-    "target_logits": lambda call: call.logits.array([node.target for node in _judged(call)]),
-    "logits": lambda call: call.logits.array([node.target for path in call.paths for node in path]),
-    "bonus_token_ids": lambda call: call.rows.integers([[call.coin.choose(path[-1].target)] for path in call.paths]),
+    "num_draft_tokens": lambda call: call.lengths,
+    "target_probs": lambda call: call.rows.array(_judged(call)),
+    "target_logits": lambda call: call.logits.array(_judged(call)),
+    "logits": lambda call: call.logits.array([*chain(*call.p)]),
+    "bonus_token_ids": lambda call: call.rows.integers([[call.coin.choose(rows[-1])] for rows in call.p]),
     "metadata": _metadata,
     "sampling_metadata": _sampling_metadata,
 }

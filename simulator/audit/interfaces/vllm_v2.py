@@ -10,7 +10,7 @@ seeds: noise that a function computes of them by itself is refused.
 """
 
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import (
@@ -31,14 +31,9 @@ _POSITION = 8
 _SEED = 1234
 
 
-def _steps(call: Call) -> int:
-    return max(map(len, call.paths)) - 1
-
-
 def _draft_logits(call: Call) -> Any:
     even = [1 / call.size] * call.size  # logarithms need entries > 0
-    rows = [[node.draft for node in path[:-1]] for path in call.paths]
-    return call.logits.array([padded_to(_steps(call), own, even) for own in rows])
+    return call.logits.array([padded_to(max(call.lengths), rows, even) for rows in call.q])
 
 
 def _by_row(make: Callable[[int, int, DraftNode], int]) -> Maker:
@@ -63,12 +58,10 @@ def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
 VLLM_V2 = Interface(
     name="vllm-v2",
     arguments={
-        "target_logits": lambda call: call.logits.array([node.target for path in call.paths for node in path]),
+        "target_logits": lambda call: call.logits.array([*chain(*call.p)]),
         "draft_logits": _draft_logits,
         "draft_sampled": _by_row(lambda request, place, node: node.context[-1] if place else 0),
-        "target_sampled": lambda call: call.rows.integers(
-            [call.coin.choose(node.target) for path in call.paths for node in path]
-        ),
+        "target_sampled": lambda call: call.rows.integers([call.coin.choose(row) for row in chain(*call.p)]),
         "cu_num_logits": lambda call: call.rows.integers([0, *accumulate(map(len, call.paths))]),
         "pos": _by_row(lambda request, place, node: _POSITION * (request + 1) + place),
         "idx_mapping": _by_request(lambda call, request: request),
@@ -76,7 +69,7 @@ VLLM_V2 = Interface(
         "expanded_local_pos": _by_row(lambda request, place, node: place),
         "temperature": lambda call: call.probabilities.array([1] * len(call.nodes)),
         "seed": _by_request(lambda call, request: call.coins.seed("seed", _SEED + request)),
-        "num_speculative_steps": _steps,
+        "num_speculative_steps": lambda call: max(call.lengths),
     },
     by_name=True,
     read=_read,

@@ -28,6 +28,13 @@ def right(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus
     return verify(*given, uniforms, final_uniforms, False)
 
 
+def shared(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
+    """Forgets where the coins of the second request begin."""
+    coins = np.concatenate([uniforms[:length] for length in np.diff(cu_num_draft_tokens, prepend=0)])
+    given = draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs
+    return verify(*given, coins, final_uniforms, False)
+
+
 def wrong(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
     given = draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs
     return verify(*given, uniforms, final_uniforms, True)

@@ -120,3 +120,11 @@ def only_new(target, draft, prompt, new_tokens):
 
 def short(target, draft, prompt, new_tokens):
     return right(target, draft, prompt, new_tokens)[: len(prompt) + 1]
+
+
+def foreign(target, draft, prompt, new_tokens):
+    return target([9])
+
+
+def unprompted(target, draft, prompt, new_tokens):
+    return target([0, 0, 1])

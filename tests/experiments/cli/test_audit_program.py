@@ -295,52 +295,48 @@ def test_bad_input_is_one_line(draftproof, given, named):
     assert named in ran.err
 
 
-#: Planted bugs that travel through a pipe, and their twins: file, interface, library.
-PLANTED = [
-    ("correction_from_target", "chain", "python"), ("no_coin", "chain", "python"), ("swapped_rows", "chain", "python"),
-    ("bonus_row", "chain", "numpy"), ("uncapped_ratio", "chain", "python"), ("draft_row_late", "chain", "numpy"),
-    ("weights_as_probabilities", "chain", "numpy"), ("first_token_exact", "chain", "numpy"),
-    ("uniforms_multiplied", "chain", "numpy"), ("processing_differs", "chain", "numpy"),
-    ("duplicates_twice", "paths", "python"),
-    ("longest_of_paths", "paths", "python"), ("replacement", "paths", "python"), ("coin_reuse", "coins", "numpy"),
+REPLACED = ("--scheme", "without_replacement", "--K", 2, "--L1", 0, "--L2", 2)
+GREEDY = ("--scheme", "top_k", "--K", 2, "--L1", 0, "--L2", 2)
+COOLED, UNIFORMS = ("--processing", "temperature=.5"), ("--numbers", "uniforms,final_uniforms")
+LISTS, ARRAYS, PATHS = ("chain", "python", ()), ("chain", "numpy", ()), ("paths", "python", ())
+#: Functions that travel through a pipe: file, functions, and interface, library and options.
+WRONG = [
+    ("correction_from_target", "wrong", LISTS), ("uncapped_ratio", "wrong", LISTS),
+    ("catalogue", "no_coin swapped bonus_row draft_row_late weights_as_probabilities exact_first_token", LISTS),
+    ("catalogue", "uniforms_multiplied", LISTS), ("catalogue", "target_cooled", ("chain", "numpy", COOLED)),
+    ("catalogue", "duplicates_twice longest_path", PATHS), ("catalogue", "not_forgotten", (*PATHS[:2], REPLACED)),
+    ("coin_reuse", "wrong", ("coins", "numpy", UNIFORMS)),
+    ("engine_bugs", "wrong_softmax wrong_greedy_bonus wrong_sample_again wrong_races_twice", ARRAYS),
+    ("engine_bugs", "wrong_coin_in_race", (*ARRAYS[:2], ("--cases", "three_tokens"))),
+    ("engine_bugs", "wrong_greedy_tree", ("paths", "numpy", GREEDY)),
 ]  # fmt: skip
-ENGINES = ("softmax", "greedy_bonus", "sample_again", "races_twice", "coin_in_race", "greedy_tree")
-TWINS = ("residual", "sample_and_compare", "races", "coin_apart", "greedy_tree")
-OPTIONS = {
-    "processing_differs": ("--processing", "temperature=.5"),
-    "replacement": ("--scheme", "without_replacement", "--K", 2, "--L1", 0, "--L2", 2),
-    "coin_in_race": ("--cases", "three_tokens"),
-    "greedy_tree": ("--scheme", "top_k", "--K", 2, "--L1", 0, "--L2", 2),
-    "coin_reuse": ("--numbers", "uniforms,final_uniforms"),
-}
-
-
-def form_of(name):
-    return ("paths", "numpy") if name == "greedy_tree" else ("chain", "numpy")
-
-
+RIGHT = [
+    ("correction_from_target", "right", LISTS), ("uncapped_ratio", "right", LISTS),
+    ("catalogue", "right first_failure block one_uniform", LISTS), ("catalogue", "cooled", ("chain", "numpy", COOLED)),
+    ("catalogue", "siblings first_path", PATHS), ("catalogue", "forgotten", (*PATHS[:2], REPLACED)),
+    ("coin_reuse", "right", ("coins", "numpy", UNIFORMS)),
+    ("engine_bugs", "right_residual right_sample_and_compare right_races right_coin_apart", ARRAYS),
+    ("engine_bugs", "right_greedy_tree", ("paths", "numpy", GREEDY)),
+    ("order_of_leaves", "right", ("tree", "python", ())),
+]  # fmt: skip
 SERVED = [
-    *((f"{file}.py", name, *form, file) for file, *form in PLANTED for name in ("wrong", "right")),
-    *(("engine_bugs.py", f"wrong_{name}", *form_of(name), name) for name in ENGINES),
-    *(("engine_bugs.py", f"right_{name}", *form_of(name), name) for name in TWINS),
-    ("order_of_leaves.py", "right", "tree", "python", ""),
+    pytest.param(f"{file}.py", name, called, wrong, id=f"{file}-{name}")
+    for functions, wrong in ((WRONG, True), (RIGHT, False))
+    for file, names, called in functions
+    for name in names.split()
 ]
 
 
-def test_there_are_twenty_of_each():
-    assert sum(name.startswith("wrong") for _, name, *_ in SERVED) == 20
-    assert sum(name.startswith("right") for _, name, *_ in SERVED) == 20
-
-
 @pytest.mark.one_in(10)
-@pytest.mark.parametrize(("file", "name", "interface", "library", "options"), SERVED)
-def test_bugs_of_the_catalogue_are_refuted_through_the_pipe(draftproof, file, name, interface, library, options):
+@pytest.mark.parametrize(("file", "name", "called", "wrong"), SERVED)
+def test_bugs_of_the_catalogue_are_refuted_through_the_pipe(draftproof, file, name, called, wrong):
+    interface, library, options = called
     command = f"{sys.executable} {PROGRAMS}/serve.py {DATA}/audited/{file} {name} {library}"
-    given = ("--interface", interface, *OPTIONS.get(options, ()), "--json")
-    wanted = 40_000 if name.startswith("wrong") else 1500
+    given = ("--interface", interface, *options, "--json")
+    wanted = 40_000 if wrong else 1500
     ran = draftproof("audit", "--program", command, *given, "--sample", wanted)
     found = (0, "LOSSLES") if "--numbers" in given else (2, "NO BIAS")
-    assert (ran.code, ran.row["verdict"][:7]) == ((1, "REFUTED") if name.startswith("wrong") else found)
+    assert (ran.code, ran.row["verdict"][:7]) == ((1, "REFUTED") if wrong else found)
 
 
 def test_the_bias_that_would_be_found_is_found():

@@ -1,8 +1,7 @@
-"""One table of programs, each with its verdict: the command, Python and pytest must agree; see `tests/data/roads`."""
+"""One table of programs, each with its verdict: the command, Python and pytest must agree; see `tests/data/audited`."""
 
 import importlib.util
 import inspect
-import json
 import os
 import pickle
 import random
@@ -19,31 +18,53 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from draftproof.simulator.audit import assert_lossless
+from draftproof.experiments.inputs.schemes import find_schemes
+from draftproof.simulator.audit import CATALOGUE, SelfDrafted, assert_lossless
 from draftproof.simulator.audit.verdict import NOT_JUDGED
 from tests.quick import quick
 
-ROADS = Path(__file__).parents[2] / "data" / "roads"
+AUDITED = Path(__file__).parents[2] / "data" / "audited"
+TABLE: Mapping[str, Any] = tomllib.loads((AUDITED / "programs.toml").read_text(encoding="utf-8"))
+OPTIONAL = {"torch", "transformers", "triton", "pandas"}
 EXIT_CODES = {0: "lossless", 1: "refuted", 2: "refused"}
+#: What the rows say beside the arguments of `assert_lossless`.
+ABOUT = frozenset(("code", "name", "verdict", "bug", "depth", "says", "slow"))
+#: The hypothesis that is true of any function whose first token is right, whatever else is wrong with it.
+BESIDE = "first token exact"
 
 
 def programs() -> Iterator[Any]:
-    for table in sorted(ROADS.glob("*.toml")):
-        for program in tomllib.loads(table.read_text())["program"]:
-            missing = [name for name in program.get("needs", ()) if importlib.util.find_spec(name) is None]
+    for file, rows in TABLE.items():
+        imported = set(re.findall(r"^ *(?:import|from) (\w+)", (AUDITED / f"{file}.py").read_text(), re.MULTILINE))
+        for row in rows:
+            program = {"interface": "chain", **row, "code": f"{file}.py:{row['name']}"}
+            needed = (imported & OPTIONAL) | ({"torch"} & {program.get("library")})
+            missing = [name for name in sorted(needed) if importlib.util.find_spec(name) is None]
             marks = [pytest.mark.skip(reason=f"needs {missing[0]}")] if missing else []
             marks += [pytest.mark.heavy] if program.get("slow") else []
             yield pytest.param(program, id=f"{program['code']}-{program['interface']}", marks=marks)
 
 
 def arguments(program: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: program[key] for key in ("interface", "library") if key in program} | program.get("options", {})
+    return {key: value for key, value in program.items() if key not in ABOUT}
+
+
+def bugs_of(program: Mapping[str, Any]) -> set[str]:
+    """The entries of the catalogue that are named."""
+    given = program.get("bug", "")
+    return set(given if isinstance(given, list) else [given]) - {""}
 
 
 def said(program: Mapping[str, Any], verdict: str, text: str) -> None:
     plain = " ".join(text.split())
     assert verdict == program["verdict"], plain
     assert program.get("says", "") in plain, plain
+    if "bug" in program:
+        bugs = bugs_of(program)
+        named = {entry.name for entry in CATALOGUE if f": {entry.text} (" in plain}
+        assert named - ({BESIDE} - bugs) == bugs, plain
+    if "depth" in program:
+        assert re.search(rf"\): after context \((\d+,? ?){{{program['depth']}}}\), token", plain), plain
 
 
 @pytest.fixture
@@ -56,12 +77,12 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("program", list(programs()))
 def test_python(program, monkeypatch, request):
     file, name = program["code"].split(":")
-    monkeypatch.syspath_prepend(str(ROADS))
-    spec = importlib.util.spec_from_file_location(Path(file).stem, ROADS / file)
+    monkeypatch.syspath_prepend(str(AUDITED))
+    spec = importlib.util.spec_from_file_location(Path(file).stem, AUDITED / file)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, Path(file).stem, module)
     spec.loader.exec_module(module)
@@ -72,13 +93,23 @@ def test_python(program, monkeypatch, request):
     for part in name.split("."):
         function = getattr(function, part)
     try:
-        assert_lossless(function, **arguments(program))
+        assert_lossless(function, **options(program))
     except AssertionError as error:
         said(program, "refuted", str(error))
     except NOT_JUDGED as error:
         said(program, "refused", str(error))
     else:
         said(program, "lossless", program.get("says", "") if program["verdict"] == "lossless" else "")
+
+
+def options(program: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `assert_lossless`, with the scheme as an object."""
+    given = arguments(program)
+    if "L2" in given:
+        given["scheme"] = SelfDrafted(given.pop("L2"))
+    elif "scheme" in given:
+        [given["scheme"]] = find_schemes(given["scheme"])
+    return given
 
 
 def flags(program: Mapping[str, Any]) -> Iterator[str]:
@@ -107,7 +138,7 @@ def in_a_process(call: Callable[[], Any]) -> Any:
     return pickle.loads(found)
 
 
-@pytest.mark.one_in(72)
+@pytest.mark.one_in(144)
 @pytest.mark.parametrize("program", list(programs()))
 def test_command(program, draftproof):
     code, text = in_a_process(lambda: ran(draftproof, program))
@@ -115,7 +146,7 @@ def test_command(program, draftproof):
 
 
 def ran(draftproof: Callable[..., Any], program: Mapping[str, Any]) -> tuple[int, str]:
-    report = draftproof("audit", f"{ROADS}/{program['code']}", *flags(program), "--shrink-seconds", "0")
+    report = draftproof("audit", f"{AUDITED}/{program['code']}", *flags(program), "--shrink-seconds", "0")
     return report.code, report.out + report.err
 
 
@@ -130,15 +161,16 @@ def test_pytest(tmp_path, every):
         "import sys",
         "import numpy as np",
         "import pytest",
-        f"sys.path.insert(0, {str(ROADS)!r})",
+        "from draftproof.simulator.audit import SelfDrafted",
+        "from draftproof.simulator.drafts import *",
+        f"sys.path.insert(0, {str(AUDITED)!r})",
     ]
     lines.append(f"{inspect.getsource(libraries.__wrapped__).replace('fixture', 'fixture(autouse=True)')}")
     for number, param in enumerate(listed):
         [program] = param.values
         file, name = program["code"].split(":")
-        options = json.loads(json.dumps(arguments(program)))
         lines += [
-            f"@pytest.mark.lossless(**{options!r})",
+            f"@pytest.mark.lossless(**{options(program)!r})",
             f"def test_{number}():",
             f"    import {Path(file).stem}",
             f"    return {Path(file).stem}.{name}",

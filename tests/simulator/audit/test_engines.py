@@ -1,84 +1,19 @@
-"""The interfaces of engines: functions with their signatures are proved, and twins with one bug are refuted."""
+"""The interfaces of engines: what they hand over, and what they refuse."""
 
 import ast
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
-from draftproof.simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
 from draftproof.simulator.audit.interfaces import ENGINES
-from draftproof.simulator.audit.verdict import Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.symbolic import NotFollowed
-from tests.quick import quick
 
 torch = pytest.importorskip("torch")
-
-#: The functions of `engines.py` by interface; names end in what is to be found.
-FUNCTIONS = {
-    "vllm_right": "vllm", "vllm_wrong": "vllm", "vllm_forward_right": "vllm", "vllm_v2_right": "vllm-v2",
-    "vllm_v2_wrong": "vllm-v2", "vllm_v2_compared_right": "vllm-v2", "sglang_right": "sglang",
-    "sglang_wrong": "sglang", "sglang_chain_right": "sglang-chain", "sglang_chain_wrong": "sglang-chain",
-    "transformers_right": "transformers", "transformers_wrong": "transformers", "eagle_right": "eagle",
-    "eagle_wrong": "eagle", "eagle_sampled_right": "eagle", "eagle_sampled_wrong": "eagle",
-    "tensorrt_llm_right": "tensorrt-llm", "tensorrt_llm_wrong": "tensorrt-llm", "one_model_right": "tensorrt-llm",
-    "one_model_wrong": "tensorrt-llm",
-}  # fmt: skip
-#: Requests of a batch: tokens of one are judged by rows of the other.
-BATCHES = {
-    "vllm_right": "vllm", "vllm_shifted_wrong": "vllm", "vllm_v2_right": "vllm-v2", "sglang_right": "sglang",
-    "sglang_chain_right": "sglang-chain",
-}  # fmt: skip
-
-
-def verdict(function, name, interface, case, batch=1):
-    audit = make_audit(function, interface, name=name, batch=batch)
-    scheme = WithoutReplacement(2, 0, 1) if name.startswith("eagle_sampled") else None
-    cases = default_cases(audit.audited.interface, scheme, [case], batch > 1)
-    return run_audit(Record(Request(name, audit, cases)))
-
-
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("name", quick(FUNCTIONS, lambda name: name.endswith("wrong") or name == "vllm_right"))
-def test_drafts_of_one_token(planted, name):
-    audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name)
-    [case] = default_cases(audit.audited.interface, None, ["short"])
-    bug_shows = name.endswith("wrong") and name != "eagle_sampled_wrong"  # one token has no earlier sibling
-    assert audit.judge(case.instance, case.scheme).lossless is not bug_shows
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_engines_are_proved_and_their_twins_refuted(planted, name):
-    record = verdict(planted("engines", name), name, FUNCTIONS[name], "three_tokens")
-    assert record.verdict.lossless is name.endswith("right")
-    assert not record.failures
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", quick(BATCHES, ["sglang_chain_right"]))
-def test_batches_of_engines(planted, name):
-    record = verdict(planted("engines", name), name, BATCHES[name], "context", batch=2)
-    assert record.verdict.lossless is name.endswith("right")
-
-
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("case", ["no_drafts", "no_drafts_first"])
-@pytest.mark.parametrize("name", ["vllm_right", "vllm_v2_right", "sglang_right"])
-def test_a_request_of_a_batch_may_have_no_draft(planted, name, case):
-    audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name, batch=2)
-    [made] = default_cases(audit.audited.interface, Delayed(1, 0, 1), [case], batch=True)
-    assert audit.judge(made.instance, made.scheme).lossless
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.endswith("right")])
-def test_functions_of_engines_are_lossless_on_every_case(planted, name):
-    audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name)
-    scheme = WithoutReplacement(2, 0, 1) if name.startswith("eagle_sampled") else None
-    assert run_audit(Record(Request(name, audit, default_cases(audit.audited.interface, scheme)))).verdict.lossless
 
 
 class Seen(Exception):
@@ -174,3 +109,21 @@ def test_the_page_of_adapters_has_every_engine_and_adapters_of_a_few_lines():
     assert {engine.name for engine in ENGINES} - {"sglang"} <= set(re.findall(r"--interface ([\w-]+)", page))
     for adapter in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         assert sum(len(node.body) for node in ast.walk(ast.parse(adapter)) if isinstance(node, ast.FunctionDef)) <= 5
+
+
+def test_an_ensemble_weight_of_transformers_is_refuted_with_its_exact_bias():
+    function = pytest.importorskip("transformers.generation.utils")._speculative_sampling
+    if "assistant_ensemble_weight" not in signature(function).parameters:
+        pytest.skip("this version of transformers has no ensemble weight")
+    audit = make_audit(function, "transformers", keywords={"assistant_ensemble_weight": 0.7})
+    case = default_cases(interface_named("transformers"), None, ["short"])[0]
+    found = audit.judge(case.instance, case.scheme)
+    assert not found.lossless
+    # One draft x is accepted with 1 - w + w min(1, p/q) in place of min(1, p/q), and what is missing comes from the
+    # residual: the output is w p + (1 - w) q where q exceeds p, so the bias is (1 - w) TV(p, q).
+    p, q = (case.instance.target.row(()), case.instance.draft.row(()))
+    distance = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+    assert found.check.total_variation == pytest.approx(0.3 * float(distance.p) / float(distance.q), abs=1e-12)
+    [first, *_] = diagnose(Evidence(audit, found, [found]))
+    assert first.name == "relaxed acceptance"
+    assert "w = 0.7" in first.reason

@@ -26,7 +26,7 @@ from draftproof.simulator.audit import (
     interface_named,
     make_audit,
 )
-from draftproof.simulator.audit.interfaces._call import by_request, paths_of
+from draftproof.simulator.audit.interfaces._call import NOISE_KINDS, by_request, kind_of, paths_of
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.symbolic import NotFollowed
@@ -295,3 +295,18 @@ def test_a_rejection_loop_is_named():
 def test_an_option_that_does_not_exist_names_the_place_of_arguments():
     with pytest.raises(InvalidInput, match=r"no option rng; arguments of the function: keywords=\{'rng': \.\.\}"):
         assert_lossless(lambda tokens, q, p: tokens, interface="chain", rng=random.Random())
+
+
+def test_names_of_rows_are_no_names_of_noise():
+    assert not {"q", "p", "tokens", "temperature", "draft_probs", "seed"} & NOISE_KINDS.keys()
+    named = [kind_of(name) for name in ("Uniforms", "uniform_", "gumbels", "q", "probs")]
+    assert named == ["uniforms", "uniforms", "gumbel", None, None]
+
+
+def test_the_report_says_how_it_was_called(planted):
+    audit = make_audit(planted("noise_arguments", "right_gumbel"), "chain", library="numpy", name="mine")
+    audit.judge(INSTANCE, Delayed(1, 0, 2))
+    assert audit.audited.adapter == (
+        "called as mine(tokens, q, p, uniform_probs, gumbels), rows as numpy float64; "
+        "uniform_probs: a uniform number for every draft; gumbels: a Gumbel number for every token"
+    )
