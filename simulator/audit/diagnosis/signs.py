@@ -27,21 +27,19 @@ from draftproof.simulator.protocol import Draws
 from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.symbolic import Settings
 
-#: What the product of the uniforms is compared with, and which token is the last one that is accepted.
-THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")
+#: Which token is the last one that is accepted, and what is drawn from after it.
 ENDS = ("before the first failure", "at the last success")
 CORRECTIONS = ("(p - q)+", "p", "(w p - q)+ of block verification", "(w p - q)+, token 0 where that is nothing")
 
 
 @dataclass(frozen=True)
 class Multiplied:
-    """Verification of one path with the product `u_1 .. u_i` of uniforms against a threshold at every token.
+    """Verification of one path with the product `u_1 .. u_i` of uniforms against that of the capped ratios.
 
     correction: what is drawn from after a rejection. An audit follows it as a function, since the probability of a
     product of uniforms has logarithms in it.
     """
 
-    threshold: str
     end: str
     correction: str
 
@@ -51,36 +49,26 @@ class Multiplied:
         """The coins interface, for one request."""
         coins: Any = 1
         ratios: Any = 1
+        weights: list[Any] = [1]  # of block verification
         kept = 0
         for place, token in enumerate(draft_token_ids):
             ratio = target_probs[place][token] / draft_probs[place][token]
-            coins = coins * uniforms[place]
-            step = min(1, ratio) if self.threshold == THRESHOLDS[2] else ratio
-            ratios = ratio if self.threshold == THRESHOLDS[0] else ratios * step
+            coins, ratios = coins * uniforms[place], ratios * min(1, ratio)
+            weights.append(min(1, weights[-1] * ratio))
             if coins < ratios:
                 kept = place + 1
             elif self.end == ENDS[0]:
                 break
-        weights = target_probs[kept]
+        row = target_probs[kept]
         if kept < len(draft_token_ids) and self.correction != CORRECTIONS[1]:
-            scale = (
-                1 if self.correction == CORRECTIONS[0] else _weight(draft_token_ids[:kept], draft_probs, target_probs)
-            )
-            excess = [max(scale * a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
-            weights = excess if sum(excess) > 0 else weights if self.correction != CORRECTIONS[3] else [1]
-        return [[*draft_token_ids[:kept], _chosen(weights, final_uniforms[0])]]
+            scale = 1 if self.correction == CORRECTIONS[0] else weights[kept]
+            excess = [max(scale * a - b, 0) for a, b in zip(row, draft_probs[kept], strict=True)]
+            row = excess if sum(excess) > 0 else row if self.correction != CORRECTIONS[3] else [1]
+        return [[*draft_token_ids[:kept], _chosen(row, final_uniforms[0])]]
 
     def __str__(self) -> str:
-        judged = f"a product of uniforms compared with {self.threshold}, accepting to the token {self.end}"
-        return f"{judged}, correcting from {self.correction}"
-
-
-def _weight(tokens: Any, q: Any, p: Any) -> Any:
-    """The weight of block verification after these tokens."""
-    weight: Any = 1
-    for place, token in enumerate(tokens):
-        weight = min(1, weight * p[place][token] / q[place][token])
-    return weight
+        judged = "a product of uniforms compared with the product of the capped ratios"
+        return f"{judged}, accepting to the token {self.end}, correcting from {self.correction}"
 
 
 def _chosen(weights: Any, coin: Any) -> int:
@@ -146,7 +134,7 @@ def relaxation(evidence: Evidence) -> str | None:
 def multiplied(evidence: Evidence) -> str | None:
     """A product of uniforms."""
     rows, coins = RowForm("python", evidence.audit.audited.rows.kind), interface_named("coins")
-    for how in product(THRESHOLDS, ENDS, CORRECTIONS):
+    for how in product(ENDS, CORRECTIONS):
         function = Multiplied(*how)
         if evidence.behaves_like(Audited(function, coins, rows, "multiplied uniforms")):
             return law_is_that_of(str(function))
