@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block, tokens
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
+from draftproof.simulator.protocol import Coin, TokenProcess
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -40,9 +42,10 @@ class SelfDrafted:
         """Drafted tokens."""
         return self.length
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> _AnyTree:
-        """A tree that has every context."""
-        return _AnyTree(self.length, draft.vocab_size)
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """A tree that has every context, so that the function can ask for the row of any."""
+        tokens = tuple(range(draft.vocab_size))
+        return DraftTree({context: tokens for n in range(self.length) for context in product(tokens, repeat=n)})
 
     def count(self, draft: TokenProcess) -> int:
         """One: the function draws."""
@@ -58,35 +61,6 @@ class SelfDrafted:
 
     def __str__(self) -> str:
         return f"{self.name}(length={self.length})"
-
-
-@dataclass(frozen=True)
-class _AnyTree:
-    depth: int
-    size: int
-
-    def root(self, target: TokenProcess, draft: TokenProcess) -> DraftNode:
-        return ContextNode((), self.depth, target, draft)
-
-    def __contains__(self, context: object) -> bool:
-        return isinstance(context, tuple) and len(context) <= self.depth and all(0 <= t < self.size for t in context)
-
-
-class ContextNode:
-    """A node at which every token is a child: through it a function can ask for the row of any context."""
-
-    def __init__(self, context: Context, depth: int, target: TokenProcess, draft: TokenProcess) -> None:
-        self.context = context
-        self._depth = depth
-        self._processes = target, draft
-        self.children: tuple[int, ...] = tuple(range(target.vocab_size)) if len(context) < depth else ()
-        self.target: Vector = target.row(context)
-        self.draft: Vector = draft.row(context) if self.children else None
-        self.laws: tuple[Vector, ...] = (self.draft,) * len(self.children)
-
-    def child(self, token: int) -> DraftNode:
-        """The node after any token."""
-        return ContextNode((*self.context, int(token)), self._depth, *self._processes)
 
 
 def _row(call: Call, name: str) -> Callable[[Any], Any]:

@@ -182,7 +182,14 @@ def _cache(original: Any) -> Any:
 
 
 def _of_holders(holder: Any, name: str) -> Any:
-    return _refused(f"who else holds an object ({holder.__name__}.{name})", getattr(holder, name))
+    original = getattr(holder, name)
+
+    def function(*arguments: Any) -> Any:
+        if _asked():  # asyncio looks at its tasks like this, which decides nothing
+            raise refusal(f"who else holds an object ({holder.__name__}.{name}) cannot be enumerated")
+        return original(*arguments)
+
+    return functools.update_wrapper(function, original)
 
 
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
