@@ -29,7 +29,6 @@ from draftproof.simulator.audit import (
 from draftproof.simulator.audit.interfaces._call import NOISE_KINDS, by_request, kind_of, paths_of
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.guarded import guarded_law
-from draftproof.simulator.symbolic import NotFollowed
 
 TARGET = CallableProcess(2, lambda context: ["1/4", "3/4"] if len(context) % 2 else ["1/2", "1/2"])
 DRAFT = CallableProcess(2, lambda context: ["3/4", "1/4"] if len(context) % 2 else ["1/4", "3/4"])
@@ -100,14 +99,6 @@ def test_keywords_of_the_audit_are_handed_over():
     assert keywords == {"weight": 3}
 
 
-def test_coins_interface_names_an_argument_that_it_does_not_know():
-    def function(draft_token_ids, cache):
-        return None
-
-    with pytest.raises(InvalidInput, match="no argument 'cache'; it knows draft_token_ids"):
-        make_audit(function, "coins").judge(INSTANCE, Delayed(1, 0, 2))
-
-
 def test_coins_interface_with_exponential_noise_and_bonus_tokens():
     def right(draft_token_ids, draft_probs, target_probs, bonus_token_ids, uniforms, noise):
         for i, token in enumerate(draft_token_ids):
@@ -119,23 +110,55 @@ def test_coins_interface_with_exponential_noise_and_bonus_tokens():
     assert_lossless(right, interface="coins")
 
 
-def test_code_that_takes_coins_as_plain_numbers_only_is_refused(planted):
-    audit = make_audit(planted("plain_coins", "verify"), "coins")
-    with pytest.raises(InvalidVerifier, match=r"plain_coins\.py"):
-        audit.judge(INSTANCE, Delayed(1, 0, 2))
+def endless(tokens, q, p):
+    while random.random() < 0.5:
+        pass
+    return [0]
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (None, "returned None; the chain interface wants"), ("text", "returned 'text'"), ([], "no token at all"),
-        ((3, 0), "accepted 3 tokens of a path of 2"), ((0, 0.5), "correction token must be a whole number, not 0.5"),
-        ((0, 7), "correction 7 is no token"), (([5], 0), "no node of the draft tree"),
-    ],
-)  # fmt: skip
-def test_wrong_results_of_a_chain_are_named(returned, message):
-    with pytest.raises(InvalidVerifier, match=message):
-        make_audit(lambda *rows: returned, "chain").judge(INSTANCE, Delayed(1, 0, 2))
+def drafts_three(p, q):
+    return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]
+
+
+def of_cache(draft_token_ids, cache):
+    return None
+
+
+PATH, TREE = Delayed(1, 0, 2), Delayed(2, 0, 1)
+#: Functions that are not judged, or fail: the interface, the scheme, and the words that name the reason.
+NAMED = [
+    ("chain", PATH, lambda *rows: None, "returned None; the chain interface wants"),
+    ("chain", PATH, lambda *rows: "text", "returned 'text'"),
+    ("chain", PATH, lambda *rows: [], "no token at all"),
+    ("chain", PATH, lambda *rows: (3, 0), "accepted 3 tokens of a path of 2"),
+    ("chain", PATH, lambda *rows: (0, 0.5), "correction token must be a whole number, not 0.5"),
+    ("chain", PATH, lambda *rows: (0, 7), "correction 7 is no token"),
+    ("chain", PATH, lambda *rows: ([5], 0), "no node of the draft tree"),
+    ("chain", PATH, lambda *rows: (0, 0, 0), "it returned a tuple of 3; the chain interface wants"),
+    ("chain", PATH, lambda one: one, r"the chain interface calls it with \(tokens, q, p\)"),
+    (
+        "chain",
+        PATH,
+        lambda *rows: 1 / 0,
+        r"it raised ZeroDivisionError: division by zero \(test_interfaces.py line",
+    ),
+    ("chain", PATH, endless, "a loop that may go on for ever cannot be enumerated"),
+    ("tree", TREE, lambda root: [0], "the tree interface wants"),
+    ("tree", TREE, lambda root: (0, 1, 2), "the tree interface wants"),
+    ("tree", TREE, lambda root: None, "the tree interface wants"),
+    ("tree", TREE, lambda root: sys.exit(0), "it raised SystemExit: 0"),
+    ("posterior", TREE, lambda p, candidates: (5, 0, 0), "candidate 5"),
+    ("posterior", TREE, lambda p, candidates: (0, 0, [0.2, 0.2]), "sums to 0.4"),
+    ("coins", PATH, of_cache, "no argument 'cache'; it knows draft_token_ids"),
+    ("step", SelfDrafted(2), drafts_three, "give the number that it drafts: L2=3"),
+    ("step", PATH, lambda p, q: [0], "does not go with the scheme"),
+]
+
+
+@pytest.mark.parametrize(("interface", "scheme", "function", "message"), NAMED, ids=[row[-1] for row in NAMED])
+def test_what_is_wrong_is_named(interface, scheme, function, message):
+    with pytest.raises((InvalidVerifier, InvalidInput), match=message):
+        make_audit(function, interface).judge(INSTANCE, scheme)
 
 
 def sampled_twice(target_logits, num_speculative_steps):
@@ -159,41 +182,6 @@ def test_a_placeholder_among_the_tokens_that_are_counted_is_a_failure(name, func
     with pytest.raises(FunctionFailed, match=r"it returned -1 among its tokens: \[0, -1\]") as failed:
         make_audit(function, name).judge(INSTANCE, Delayed(1, 0, 2))
     assert not failed.value.called_wrongly
-
-
-@pytest.mark.parametrize("returned", [[0], (0, 1, 2), None])
-def test_wrong_results_of_a_tree_are_named(returned):
-    with pytest.raises(InvalidVerifier, match="the tree interface wants"):
-        make_audit(lambda root: returned, "tree").judge(INSTANCE, Delayed(2, 0, 1))
-
-
-@pytest.mark.parametrize(("returned", "message"), [((5, 0, 0), "candidate 5"), ((0, 0, [0.2, 0.2]), "sums to 0.4")])
-def test_wrong_results_of_a_posterior_are_named(returned, message):
-    with pytest.raises(InvalidVerifier, match=message):
-        make_audit(lambda p, candidates: returned, "posterior").judge(INSTANCE, Delayed(2, 0, 1))
-
-
-def test_errors_of_the_function_name_its_line(planted, tmp_path):
-    from draftproof.simulator.symbolic import load
-
-    file = tmp_path / "broken.py"
-    file.write_text("def f(tokens, q, p):\n    return 1 / 0\n")
-    with pytest.raises(InvalidVerifier, match=r"it raised ZeroDivisionError: division by zero \(broken.py line 2\)"):
-        make_audit(load(file, "f"), "chain").judge(INSTANCE, Delayed(1, 0, 2))
-
-
-def test_step_that_drafts_more_than_it_was_given_is_told_so():
-    def step(p, q):
-        return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]
-
-    # The question was wrong: that is no failure of the function.
-    with pytest.raises(NotFollowed, match=r"give the number that it drafts: L2=3"):
-        make_audit(step, "step").judge(INSTANCE, SelfDrafted(2))
-
-
-def test_interface_and_scheme_must_fit():
-    with pytest.raises(InvalidInput, match="does not go with the scheme"):
-        make_audit(lambda p, q: [0], "step").judge(INSTANCE, Delayed(1, 0, 2))
 
 
 @pytest.mark.parametrize(
@@ -253,43 +241,10 @@ def test_paths_keep_their_order_and_duplicates():
     assert paths_of(ragged) == [(0, 1), (0,), (1,)]
 
 
-def test_a_tuple_of_tokens_is_no_pair_and_is_refused():
-    audit = make_audit(lambda tokens, q, p: (0,) * (len(tokens) + 1), "chain")
-    [case] = default_cases(audit.audited.interface, None, ["context"])
-    with pytest.raises(InvalidVerifier, match="it returned a tuple of 3; the chain interface wants"):
-        audit.judge(case.instance, case.scheme)
-
-
 @pytest.mark.parametrize("result", [([0, 0], [0, 0, 0]), ((0, 1), (0, 1))])
 def test_a_pair_for_two_requests_must_be_two_arrays(result):
     with pytest.raises(InvalidVerifier, match="two arrays of 2; give the results of single requests in a list"):
         by_request(result, 2)
-
-
-def test_leaving_python_is_no_verdict():
-    audit = make_audit(lambda root: sys.exit(0), "tree")
-    [case] = default_cases(audit.audited.interface, None, ["context"])
-    with pytest.raises(InvalidVerifier, match="it raised SystemExit: 0"):
-        audit.judge(case.instance, case.scheme)
-
-
-def test_a_function_that_takes_other_arguments_hears_what_it_is_called_with():
-    audit = make_audit(lambda one: one, "chain")
-    [case] = default_cases(audit.audited.interface, None, ["context"])
-    with pytest.raises(InvalidVerifier, match=r"the chain interface calls it with \(tokens, q, p\)"):
-        audit.judge(case.instance, case.scheme)
-
-
-def test_a_rejection_loop_is_named():
-    def endless(tokens, q, p):
-        while random.random() < 0.5:
-            pass
-        return [0]
-
-    audit = make_audit(endless, "chain")
-    [case] = default_cases(audit.audited.interface, None, ["context"])
-    with pytest.raises(InvalidVerifier, match="a loop that may go on for ever cannot be enumerated"):
-        audit.judge(case.instance, case.scheme)
 
 
 def test_an_option_that_does_not_exist_names_the_place_of_arguments():
