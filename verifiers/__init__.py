@@ -85,7 +85,7 @@ _ZOO: tuple[Any, ...] = (
     MixedOrder,
     PathTransport(),
     LayerTransport(),
-    LayerVerification,
+    LayerVerification(),
     Optimum,
     RejectionWithoutReplacement(),
     LayerWithoutReplacement(),

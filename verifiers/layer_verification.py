@@ -3,11 +3,8 @@
 [cha2026layer], of which only the abstract and two formulas were available; the sweep is in `verifiers._layers`. From a
 layer with scores `a_c`, whose nodes have i.i.d. children:
 1. With `A = sum a_c` over the nodes that have children, node `c` has the share `a_c / A` of the layer's capacity.
-2. Within it the one-step rule moves drafts from `q` to the incomplete target `A p`, of mass at most 1:
-   `specinfer`: drafts are tried in random order, each accepted with `min(1, u/(R q))`, where `u` is what is left of
-   `A p` and `R` the probability that none was accepted, then `u <- (u - R q)+`, `R <- sum (R q - u)+`;
-   `khisti`: a tournament, whose winner of law `r` is accepted with `min(1, A p/r)`;
-   `optimal_transport`: a largest flow from sets of drafts to tokens, or scores where the sets are too many.
+2. Within it the one-step rule moves drafts from `q` to the incomplete target `A p`, of mass at most 1: a largest flow
+   from sets of drafts to tokens, or scores where the sets are too many, as in `optimal_transport`.
 3. The score of a child is the share times the probability that the rule returns it, given the drafts of its node.
 
 Lossless for every rule that returns `y` with probability at most `A p(y)`: the mean score is `a_c / A` times that.
@@ -20,18 +17,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import prod
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
-from draftproof.simulator.residual import capped, positive_part
+from draftproof.simulator.residual import capped
 from draftproof.simulator.structures import Layered
-from draftproof.simulator.vectors import minimum, one_hot
-from draftproof.verifiers._classes import WHOLE, OneDraft, number
+from draftproof.simulator.vectors import minimum
+from draftproof.verifiers._classes import WHOLE, number
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._programs import memoised
-from draftproof.verifiers.khisti import class_rounds, in_classes, law_of, tournament, winner_of
 from draftproof.verifiers.optimal_transport import can_list_sets, one_step, sent_from, transport
 
 
@@ -42,15 +36,9 @@ class Returned(NamedTuple):
     mean: Callable[[slice], Vector]
 
 
-#: `rule(target_mass, q, drafted)`, where more than one is drafted.
-OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], Returned]
-
-
 @dataclass(frozen=True)
 class LayerVerification:
-    """See the module. rule: the name of the one-step rule; any other raises `InvalidInput`."""
-
-    rule: str = "optimal_transport"
+    """See the module."""
 
     card: ClassVar[Card] = Card(
         name="layer_verification",
@@ -58,12 +46,7 @@ class LayerVerification:
         source=Source("cha2026layer", "scores by a one-step rule"),
         needs=Draws.INDEPENDENT_SIBLINGS,
         departs="Made from the abstract and two formulas; a node's share of the layer is ours where they are silent.",
-        parameters={"rule": "one-step rule: specinfer, khisti or optimal_transport"},
     )
-
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise InvalidInput(f"layer_verification: rule = {self.rule} is unknown; choose from {', '.join(RULES)}")
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
@@ -71,7 +54,7 @@ class LayerVerification:
 
     @property
     def structure(self) -> Layered:
-        return Layered(partial(_outcomes, RULES[self.rule]))
+        return Layered(_outcomes)
 
     def step(self, layer: Sequence[Scored]) -> Step:
         """Steps 1 to 3 for one layer."""
@@ -81,7 +64,7 @@ class LayerVerification:
         means: dict[Context, Callable[[slice], Vector]] = {}
         for scored in forks:
             node, share = scored.node, scored.score
-            given, mean = _returned(RULES[self.rule], capacity, node.target, node.draft, node.children)
+            given, mean = _returned(capacity, node.target, node.draft, node.children)
             means[node.context] = partial(_shared, mean, share, capacity)
             for token, chance in given.items():
                 if chance > 0:
@@ -89,10 +72,10 @@ class LayerVerification:
         return Step(scores, means)
 
 
-def _returned(rule: OneStep, capacity: Any, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+def _returned(capacity: Any, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     """The result of the rule; a single draft is returned with probability `min(1, A p/q)`."""
     if len(drafted) > 1:
-        return rule(capacity * p, q, drafted)
+        return _one_step(capacity * p, q, drafted)
     token, mass = drafted[0], number(q[drafted[0]])
     return Returned(
         {token: capped(capacity * number(p[token]), mass) * (mass * 0 + 1)}, partial(_single, capacity, p, q)
@@ -108,9 +91,7 @@ def _shared(mean: Callable[[slice], Vector], share: Any, capacity: Any, part: sl
     return mean(part) * share / capacity
 
 
-def _outcomes(
-    rule: OneStep, scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]
-) -> tuple[Vector, Iterable[Any]]:
+def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: the nodes of a layer draw each for itself, within shares that do not depend on what is drawn."""
     means = target * 0
     layers = []
@@ -118,7 +99,7 @@ def _outcomes(
         capacity = sum(shares)
         by_node = []
         for place, (share, k) in enumerate(zip(shares, branches, strict=True)):
-            ask = partial(_returned, rule, capacity, p[place], q[place])
+            ask = partial(_returned, capacity, p[place], q[place])
             means[layer, place] = _shared(ask((int(q[place].argmax()),) * k).mean, share, capacity, WHOLE)
             by_node.append(partial(_drawn, ask, q[place].tolist(), k, share, capacity))
         layers.append(by_node)
@@ -143,44 +124,10 @@ def _together(by_node: Sequence[Callable[[], list[Any]]]) -> Iterator[tuple[Any,
 
 
 @memoised
-def _specinfer(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    rounds = []
-    missed: Any = 1
-    mean = target_mass * 0
-    for _ in drafted:
-        accepted = minimum(target_mass, missed * q)
-        rounds.append(accepted / (missed * q + (q <= 0)) if missed > 0 else q * 0)
-        mean = mean + accepted
-        target_mass, missed = target_mass - accepted, positive_part(missed * q - accepted).sum()
-    known: dict[tuple[int, ...], Vector] = {(): q * 0}
-
-    def law(left: tuple[int, ...]) -> Vector:
-        if left not in known:
-            accepted = rounds[len(drafted) - len(left)]
-            total: Any = 0
-            for place, token in enumerate(left):
-                rest = law(left[:place] + left[place + 1 :])
-                total = total + accepted[token] * one_hot(q, token) + (1 - accepted[token]) * rest
-            known[left] = total / len(left)
-        return known[left]
-
-    return _known(law(tuple(sorted(drafted))), mean, drafted)
-
-
-@memoised
-def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    if in_classes(q):
-        return _by_classes(class_rounds(target_mass, q, len(drafted)), target_mass, q, drafted)
-    rounds = tournament(target_mass, q, len(drafted))
-    winner, law = winner_of(rounds, q, drafted), law_of(rounds, q)
-    mean = minimum(target_mass, law)
-    return _known(winner * mean / (law + (law <= 0)), mean, drafted)
-
-
-@memoised
-def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+def _one_step(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     if not can_list_sets([q], (len(drafted),)):
-        return _by_classes(one_step(target_mass, q, len(drafted)), target_mass, q, drafted)
+        scores = one_step(target_mass, q, len(drafted))
+        return Returned(scores.accepted(target_mass, q, drafted), partial(scores.mean_accepted, target_mass, q))
     masses, flow, _ = transport(target_mass, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))
     mean = target_mass * 0
@@ -188,17 +135,3 @@ def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...])
         for token, mass in sent.items():
             mean[token] = mean[token] + mass
     return Returned({token: mass / masses[drafts] for token, mass in sent_from(flow, drafts).items()}, mean.__getitem__)
-
-
-def _by_classes(rule: OneDraft, target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    return Returned(rule.accepted(target_mass, q, drafted), partial(rule.mean_accepted, target_mass, q))
-
-
-def _known(given: Vector, mean: Vector, drafted: tuple[int, ...]) -> Returned:
-    """From rows."""
-    return Returned({token: given[token] for token in sorted(set(drafted))}, mean.__getitem__)
-
-
-RULES: Mapping[str, OneStep] = MappingProxyType(
-    {"specinfer": _specinfer, "khisti": _khisti, "optimal_transport": _optimal_transport}
-)

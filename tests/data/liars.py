@@ -122,11 +122,11 @@ class LyingBeside(GreedyBlockTree):
 
 
 class LyingRule(LayerVerification):
-    """Offers the scores of another rule."""
+    """Offers the scores of layer transport."""
 
-    card = replace(LayerVerification.card, name="lying_rule", parameters={})
+    card = replace(LayerVerification.card, name="lying_rule")
 
-    structure = LayerVerification("specinfer").structure
+    structure = declared(make("layer_transport"))
 
 
 class LyingReject(Traversal):

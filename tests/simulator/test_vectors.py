@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
-from draftproof.simulator.residual import residual
 from draftproof.simulator.vectors import LONG, ascending, ascending_ratio, mass_before, mass_below, top_tokens, without
 
 
@@ -19,13 +18,6 @@ def rows(draw: Any, count: int) -> list[Any]:
     size = draw(st.integers(2, 4))
     units = st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any)
     return [RATIONAL.vector(row) / fmpq(sum(row)) for row in (draw(units) for _ in range(count))]
-
-
-@given(rows(2))
-def test_accepted_and_residual_mass_together_give_the_target(pair: list[Any]) -> None:
-    p, q = pair
-    accepted = RATIONAL.vector([min(a, b) for a, b in zip(p, q, strict=True)])
-    assert (accepted + (1 - accepted.sum()) * residual(p, q) == p).all()
 
 
 @given(rows(1), st.data())

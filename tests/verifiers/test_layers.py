@@ -17,7 +17,6 @@ from draftproof.verifiers import layer_without_replacement as sets_module
 from draftproof.verifiers._equalised import _with_null_option, by_rounds, equal_blocks, equalised, newton_weights
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers.layer_transport import LayerTransport, law_of
-from draftproof.verifiers.layer_verification import RULES
 from draftproof.verifiers.layer_without_replacement import _law, greedy_sets, without_replacement_sets
 
 #: The shapes of the long check, (V, K, L1, L2).
@@ -129,12 +128,6 @@ def test_rounds_take_over_where_it_fails_and_where_there_are_too_many_pairs(monk
         with monkeypatch.context() as patch:
             patch.setattr(_equalised, name, 0)
             assert (newton_weights(chain, branches) == rounds).all()
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_layer_verification_is_lossless_with_every_rule(rule):
-    for shape in ((2, 2, 1, 2), (3, 3, 0, 1)):
-        assert all(verdicts(lambda _: make("layer_verification", rule=rule), shape, 2))
 
 
 def test_layer_transport_equals_optimal_transport_at_one_step():

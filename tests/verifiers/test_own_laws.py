@@ -1,6 +1,5 @@
 """Verifiers on branches that are independent but not identically distributed."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain, combinations, product
 from math import prod
@@ -9,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.simulator import Instance, SamplingCoin, TableProcess, Verdict, check
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from draftproof.simulator.coins import outcomes
+from draftproof.simulator import Instance, TableProcess, check
+from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.user_scheme import UserScheme
-from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
@@ -91,32 +88,6 @@ def test_any_race_and_any_classes_are_lossless(shape: tuple[int, ...]) -> None:
     for number, instance in enumerate(conformance_instances(shape, 2)):
         for verifier in (RandomRace(number), InClasses()):
             assert deviation(verifier, instance, UserScheme(Powers(*shape[1:]))) == 0
-
-
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        *((name, 36) for name in NAMES if name != "optimal_transport"),  # it takes sets, or the step of layer_transport
-        pytest.param("optimal_transport", 36, marks=pytest.mark.heavy),
-    ],
-)
-def test_tensors_give_the_law_of_numpy_rows(name: str, size: int) -> None:
-    torch = pytest.importorskip("torch")
-    instance = FAMILIES["dirichlet"].instance(size, 2, np.random.default_rng(4), 2**16)
-    floats = Instance.of(instance.target, instance.draft, 2, FLOAT64)
-    tree = Stratified(3, 0, 2).draw(floats.draft, SamplingCoin(np.random.default_rng(1)))
-
-    def law(rows: Callable[[Any], Any]) -> dict[Verdict, float]:
-        root = tree.root(*(TableProcess([rows(t) for t in side.tables]) for side in (floats.target, floats.draft)))
-        masses: dict[Verdict, float] = {}
-        for verdict, mass in outcomes(lambda coin: make(name).verify(root, coin), FLOAT64):
-            masses[verdict] = masses.get(verdict, 0.0) + float(mass)
-        return masses
-
-    ours, theirs = law(lambda table: table), law(torch.tensor)
-    assert len(ours) >= size
-    assert all(abs(ours.get(verdict, 0) - theirs.get(verdict, 0)) <= ROUNDING for verdict in {*ours, *theirs})
 
 
 class Blind:

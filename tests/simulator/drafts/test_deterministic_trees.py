@@ -53,13 +53,6 @@ def test_eagle2_with_a_full_beam_has_the_largest_sum_of_all_trees_of_its_depth(
         assert sum((masses[context] for context in found), fmpq(0)) == best
 
 
-def test_eagle2_with_a_narrow_beam_by_hand() -> None:
-    """Beam 1 goes on below token 1 only, however good token 0 is."""
-    draft = TableProcess([[["2/5", "3/5"]], [["9/10", "1/10"], ["1/2", "1/2"]]])
-    assert sorted(drafted(Eagle2(1, 2, 4), draft)) == [(1,), (1, 0)]
-    assert sorted(drafted(Eagle2(2, 2, 3), draft)) == [(0,), (0, 0), (1,)]
-
-
 def test_specblock_by_hand() -> None:
     """A row of 3/4 has one child, a flatter one the fewest that cover enough; the best four are the tree."""
     draft = TableProcess([[["3/4", "1/8", "1/8"]], [["1/3", "1/3", "1/3"], *[["1/8", "3/4", "1/8"]] * 2]])

@@ -1,7 +1,6 @@
 """DySpec: the law of its trees by hand, values that never rise, and what its controls do wrong."""
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -61,23 +60,6 @@ def test_no_slot_left_open_is_larger_than_one_that_was_filled(case: tuple[int, D
             filled, open_ = slots(instance.draft, dict(tree.children))
             assert min(filled) >= max(open_)
             assert len(filled) == case[1].nodes or max(open_) == 0
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_a_threshold_draws_exactly_where_the_value_reaches_it(depth: int) -> None:
-    scheme = DySpecThreshold(Fraction(1, 4), depth)
-    for key, _ in law(scheme, Q).items():
-        children = dict(key)  # type: ignore[call-overload]
-        values = {(): fmpq(1)}
-        for context in sorted(children, key=len):
-            value, row = values[context], Q.row(context)
-            for token in children[context]:
-                assert value >= fmpq(1, 4)
-                values[(*context, token)] = value * row[token]
-                value, row = value * (1 - row[token]), without(row, token)
-            assert value < fmpq(1, 4) or len(children[context]) == 2
-        undrafted = [context for context in values if context not in children and len(context) < depth]
-        assert all(values[context] < fmpq(1, 4) for context in undrafted)
 
 
 @pytest.mark.parametrize("name", ["traversal", "rejection_without_replacement", "block_tree"])

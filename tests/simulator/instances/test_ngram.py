@@ -11,11 +11,6 @@ from draftproof.simulator.arithmetic import as_python
 TEXT = "abracadabra"
 
 
-def counted(text: str, context: str, symbol: str) -> int:
-    """Occurrences of `symbol` right after `context`, by reading the text at every position."""
-    return sum(text.startswith(context + symbol, start) for start in range(len(text)))
-
-
 def interpolated(pair: TextPair, context: tuple[int, ...], token: int) -> Fraction:
     """The formula of [witten1991zero], method C, by its recursion on contexts."""
     tokens = list(pair.encode(pair.text))
@@ -28,15 +23,6 @@ def interpolated(pair: TextPair, context: tuple[int, ...], token: int) -> Fracti
     kinds = sum(count > 0 for count in follow)
     shorter = interpolated(pair, context[1:], token) if context else Fraction(1, pair.vocab_size)
     return (follow[token] + kinds * shorter) / (sum(follow) + kinds) if kinds else shorter
-
-
-def test_counts_agree_with_reading_the_text() -> None:
-    pair = TextPair(TEXT, 3, 2, 0)
-    reduced = "".join(symbol if symbol in "ab" else "·" for symbol in TEXT)
-    for order in range(3):
-        for index, context in enumerate(product("ab·", repeat=order)):
-            found = pair.counts[order][index].tolist()
-            assert found == [counted(reduced, "".join(context), symbol) for symbol in "ab·"]
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

@@ -125,7 +125,6 @@ def test_ten_thousand_rows_are_those_of_transformers():
 @pytest.mark.parametrize(
     ("text", "row"),
     [
-        ("", ["1/8", "1/2", "1/8", "1/4"]),
         ("temperature=1/2", ["1/22", "8/11", "1/22", "2/11"]),
         ("temperature=0", [0, 1, 0, 0]),
         ("top_k=2", [0, "2/3", 0, "1/3"]),
@@ -134,11 +133,8 @@ def test_ten_thousand_rows_are_those_of_transformers():
         ("top_p=.75", [0, "2/3", 0, "1/3"]),
         ("top_p=.8", [0, "4/7", "1/7", "2/7"]),  # of two equal tokens the last
         ("top_p=.8,ties=first", ["1/7", "4/7", 0, "2/7"]),
-        ("top_p=1", ["1/8", "1/2", "1/8", "1/4"]),
         ("min_p=1/2", [0, "2/3", 0, "1/3"]),
-        ("min_p=1/4", ["1/8", "1/2", "1/8", "1/4"]),
         ("typical_p=.2", [0, 0, 0, 1]),
-        ("typical_p=.9", ["1/8", "1/2", "1/8", "1/4"]),
         ("bits=2", [0, "3/4", 0, "1/4"]),
         ("temperature=.5,top_p=.9,bits=1", [0, 1, 0, 0]),
     ],
@@ -172,15 +168,10 @@ def test_a_penalty_comes_before_masks_as_in_transformers():
     ("text", "words"),
     [
         ("top_p=0", "sampling top_p=0: top_p 0.0 must be above 0"),
-        ("top_p=1.5", "top_p 1.5 must be above 0 and at most 1"),
-        ("top_k=-1", "top_k -1 must be at least 1"),
         ("temperature=-1", "temperature -1.0 must be a number of at least 0"),
         ("temperature=nan", "'nan' is no number of that kind; write temperature=.7, with a comma between two"),
-        ("temperature=1e400", "'1e400' is no number of that kind"),
         ("top_k=5 top_p=.9", "'5 top_p=.9' is no number of that kind; write top_k=50, with a comma between two"),
         ("min_new_tokens", "'' is no number of that kind; write min_new_tokens=1, with a comma"),
-        ("min_p=2", "min_p 2.0 must be at least 0 and at most 1"),
-        ("typical_p=1", "typical_p 1.0 must be above 0 and below 1"),
         ("repetition_penalty=0", "repetition_penalty 0.0 must be a number above 0"),
         ("bits=0", "bits 0 must be 1 to 40"),
         ("ties=both", "ties 'both': choose last"),

@@ -55,14 +55,6 @@ def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], A
             assert [masses.tolist() for masses in ours.correction] == [masses.tolist() for masses in theirs.correction]
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("kind", list(reversed(HONEST)), ids=lambda kind: kind.__name__)
-def test_honest_users_pass_every_check_and_the_guard(kind: Callable[[], Any]) -> None:
-    assert kinds_failed(kind()) == set()
-    instance = next(conformance_instances((3, 3, 0, 2), 1))
-    assert_structure_agrees(kind(), instance.target, instance.draft, Delayed(3, 0, 2), RATIONAL)
-
-
 @pytest.mark.parametrize("exchangeable", [True, False])
 def test_one_arrangement_of_every_multiset_is_enough_where_the_order_does_not_matter(exchangeable: bool) -> None:
     asked: list[tuple[int, ...]] = []
