@@ -8,6 +8,7 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Topology
 from draftproof.simulator.drafts.sequoia import plan
+from draftproof.simulator.drafts.topology import places_of
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector
@@ -121,8 +122,7 @@ def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
 def gain(tree: Sequence[int], acceptance: Sequence[Any]) -> Any:
     """Expected number of accepted tokens if the b-th child of any node is the accepted one with probability P[b]."""
     mass: dict[int, Any] = {0: 1}
-    places = Topology(tuple(tree)).places
-    for node, below in enumerate(places):
+    for node, below in enumerate(places_of(tree)):
         for number, child in enumerate(below):
             mass[child] = mass[node] * (acceptance[number] if number < len(acceptance) else 0)
     return sum(mass.values()) - 1

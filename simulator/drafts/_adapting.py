@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ ROUNDING = 2.0**-40
 
 class Adapting(Parameters):
     """A scheme that counts its trees by listing them."""
-
-    #: The verifier that its paper verifies it with, "" without one.
-    verified_with: ClassVar[str] = ""
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree."""
@@ -71,14 +68,14 @@ class BestFirst(Adapting):
         raise NotImplementedError
 
 
-def whole(scheme: Adapting, key: str, least: int) -> None:
+def whole(scheme: Parameters, key: str, least: int) -> None:
     """Raises `InvalidInput` unless the parameter is a whole number from `least` to 1000."""
     value = getattr(scheme, key)
     if type(value) is not int or not least <= value <= LARGEST:
         raise InvalidInput(f"{scheme.name}: {key} = {value!r} must be a whole number of {least} to {LARGEST}")
 
 
-def share(scheme: Adapting, key: str, above_zero: bool) -> None:
+def share(scheme: Parameters, key: str, above_zero: bool) -> None:
     """Makes the parameter a `Fraction`; raises `InvalidInput` unless it lies between 0 and 1."""
     value = as_fraction(getattr(scheme, key), f"{scheme.name}: {key}")
     object.__setattr__(scheme, key, value)

@@ -16,6 +16,8 @@ class Parameters:
     """The data and the text of a scheme whose fields are its parameters."""
 
     name: ClassVar[str]
+    #: The verifier that its paper verifies it with, "" without one.
+    verified_with: ClassVar[str] = ""
 
     def _parameters(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._adapting import number, reaches
+from draftproof.simulator.drafts._adapting import Adapting, number, reaches
 from draftproof.simulator.drafts._shape import validate_shape
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -23,7 +21,7 @@ from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Adapting):
     """At least `L1` and at most `L1 + L2` tokens from `q`: stops after a token with `q < confidence`.
 
     Raises `InvalidInput` unless `K = 1`, lengths are not negative and `confidence` lies in [0, 1].
@@ -35,7 +33,6 @@ class Adaptive:
     confidence: Fraction = Fraction(1, 2)
 
     name: ClassVar[str] = "adaptive"
-    verified_with: ClassVar[str] = ""
     draws: ClassVar[Draws] = Draws.ONE_PATH
     keeps_last: ClassVar[bool] = True
 
@@ -76,23 +73,12 @@ class Adaptive:
                 break
         return DraftTree.from_paths(path, [])
 
-    def count(self, draft: TokenProcess) -> int:
-        """Number of draft outcomes with positive probability."""
-        return sum(1 for _ in outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(()))))
-
     def reductions(self) -> list[Self]:
         """Shorter ones, the shortest first."""
         shapes = [(l1, l2) for l1 in range(self.L1 + 1) for l2 in range(self.L2 + 1)]
         return [
             type(self)(1, l1, l2, self.confidence) for l1, l2 in sorted(shapes, key=lambda shape: (sum(shape), shape))
         ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "K": 1, "L1": self.L1, "L2": self.L2, "confidence": str(self.confidence)}
-
-    def __str__(self) -> str:
-        return f"{self.name}(K=1, L1={self.L1}, L2={self.L2}, confidence={self.confidence})"
 
 
 class AdaptiveDropping(Adaptive):

@@ -7,29 +7,22 @@ A trunk of `L1` tokens from `q`, then every node down to depth `L = L1 + L2` has
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from math import factorial, prod
+from math import factorial
 from typing import ClassVar, Self
 
-from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._levels import grown
-from draftproof.simulator.drafts._shape import Parameters, smaller_shapes, validate_shape
-from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts._levels import ByLevels
+from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 from draftproof.simulator.vectors import top_tokens, without
 
 
 @dataclass(frozen=True)
-class Branching(Parameters):
+class Branching(ByLevels):
     """`K` children at every node below a trunk of `L1` tokens, `L2` levels of them."""
 
     K: int = 2
     L1: int = 0
     L2: int = 2
-
-    #: As in `Adapting`.
-    verified_with: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)
@@ -48,28 +41,9 @@ class Branching(Parameters):
         """Drafted tokens in a full tree."""
         return self.L1 + sum(int(self.K**level) for level in range(1, self.L2 + 1))
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-        """Draft one tree, node by node, parents before children."""
-
-        def children(context: Context) -> tuple[int, ...]:
-            trunk = len(context) < self.L1
-            return _pick(self, draft.row(context), coin, 1 if trunk else self.K, trunk)
-
-        return grown(self.depth, draft, children)
-
-    def count(self, draft: TokenProcess) -> int:
-        """Number of draft outcomes with positive probability."""
-
-        @cache
-        def below(context: Context) -> int:
-            if len(context) == self.depth:
-                return 1
-            q = draft.row(context)
-            trunk = len(context) < self.L1
-            drawn = outcomes(lambda coin: _pick(self, q, coin, 1 if trunk else self.K, trunk), arithmetic_of(q))
-            return sum(prod(below((*context, token)) for token in tokens) for tokens, _ in drawn)
-
-        return below(())
+    def children_at(self, context: Context, q: Vector, coin: Coin) -> tuple[int, ...]:
+        """See `ByLevels`: one token on the trunk."""
+        return (coin.choose(q),) if len(context) < self.L1 else self.children(q, coin, self.K)
 
     def reductions(self) -> list[Self]:
         """Every scheme of this kind that is no larger: shallowest first, then fewest drafted tokens."""
@@ -77,10 +51,6 @@ class Branching(Parameters):
         return sorted(
             (type(self)(*shape) for shape in shapes), key=lambda scheme: (scheme.depth, scheme.nodes, scheme.K)
         )
-
-
-def _pick(scheme: Branching, q: Vector, coin: Coin, k: int, trunk: bool) -> tuple[int, ...]:
-    return (coin.choose(q),) if trunk else scheme.children(q, coin, k)
 
 
 def possible(q: Vector, k: int) -> int:

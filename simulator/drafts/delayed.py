@@ -29,7 +29,6 @@ class Delayed(Parameters):
     L2: int = 2
 
     name: ClassVar[str] = "delayed"
-    verified_with: ClassVar[str] = ""
     draws: ClassVar[Draws] = Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS
 
     def __post_init__(self) -> None:

@@ -14,11 +14,10 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, whole
-from draftproof.simulator.drafts._levels import prefetch
-from draftproof.simulator.drafts.topology import Topology
+from draftproof.simulator.drafts.topology import Topology, filled
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.protocol import Coin, Draws, TokenProcess, Vector
 
 #: Nodes of the largest tree that is planned, which takes a second or two.
 MOST_PLANNED = 200
@@ -67,19 +66,7 @@ class Sequoia(Adapting):
                 f"{self} has no tree yet: check, compare, bound and audit plan one for their instance; "
                 f"elsewhere name it, as in sequoia:nodes={self.nodes},depth={self.depth},tree=1-0"
             )
-        places = Topology(self.tree).places
-        drafted: dict[Context, tuple[int, ...]] = {}
-        level: list[tuple[int, Context]] = [(0, ())]
-        while level:
-            level = [(node, context) for node, context in level if self.tree[node]]
-            prefetch(draft, [context for _, context in level])
-            below: list[tuple[int, Context]] = []
-            for node, context in level:
-                drafted[context] = _children(draft.row(context), coin, self.tree[node])
-                places_below = zip(places[node], drafted[context], strict=False)
-                below += [(child, (*context, token)) for child, token in places_below]
-            level = below
-        return DraftTree(drafted)
+        return filled(self.tree, draft, lambda q, k: _children(q, coin, k))
 
     def reductions(self) -> list[Self]:
         """The trees that are left when last leaves are removed one by one, the smallest first."""

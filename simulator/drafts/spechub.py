@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, whole
-from draftproof.simulator.drafts._levels import grown
-from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.drafts._adapting import whole
+from draftproof.simulator.drafts._levels import ByLevels
+from draftproof.simulator.protocol import Coin, Context, Draws, Vector
 from draftproof.simulator.vectors import top_tokens, without
 
 
 @dataclass(frozen=True)
-class SpecHub(Adapting):
+class SpecHub(ByLevels):
     """Two children at every node down to `depth`: the hub and another token, the first drawn from `q`.
 
     The hub alone where `q` has no other token. Raises `InvalidInput` unless `depth` is a whole number.
@@ -41,18 +40,13 @@ class SpecHub(Adapting):
         """Drafted tokens in a full tree."""
         return sum(2**level for level in range(1, self.depth + 1))
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-        """Draft one tree, node by node, parents before children."""
-
-        def pair(context: Context) -> tuple[int, ...]:
-            row = draft.row(context)
-            hub = top_tokens(row, 1)[0]
-            first = coin.choose(row)
-            if first != hub:
-                return (first, hub)
-            return (hub, coin.choose(without(row, hub))) if row[hub] < row.sum() else (hub,)
-
-        return grown(self.depth, draft, pair)
+    def children_at(self, context: Context, q: Vector, coin: Coin) -> tuple[int, ...]:
+        """See `ByLevels`."""
+        hub = top_tokens(q, 1)[0]
+        first = coin.choose(q)
+        if first != hub:
+            return (first, hub)
+        return (hub, coin.choose(without(q, hub))) if q[hub] < q.sum() else (hub,)
 
     def reductions(self) -> list[Self]:
         """Shallower trees."""

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._levels import grown
+from draftproof.simulator.drafts._levels import ByLevels
 from draftproof.simulator.drafts._shape import LARGEST
-from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.protocol import Coin, Context, Draws, Vector
 
 #: Sequences of drafts at one node are listed, at most so many.
 MOST_SEQUENCES = 1_000_000
@@ -24,7 +21,7 @@ MOST_REDUCTIONS = 200
 
 
 @dataclass(frozen=True)
-class SpecInferConfig:
+class SpecInferConfig(ByLevels):
     """Every node at depth `i` has `widths[i]` i.i.d. children from `q`; equal ones are one node, drafted from once.
 
     `children` keeps the duplicates, so a node lists as many entries as were drawn there: on `(2, 2)` a token that was
@@ -56,25 +53,14 @@ class SpecInferConfig:
         """Drafted tokens where all are different."""
         return sum(prod(self.widths[: level + 1]) for level in range(self.depth))
 
-    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-        """Draft one tree, node by node, parents before children."""
-        return grown(self.depth, draft, lambda context: _children(draft.row(context), coin, self.widths[len(context)]))
+    def children_at(self, context: Context, q: Vector, coin: Coin) -> tuple[int, ...]:
+        """See `ByLevels`."""
+        return tuple(coin.choose(q) for _ in range(self.widths[len(context)]))
 
-    def count(self, draft: TokenProcess) -> int:
-        """Number of draft outcomes with positive probability."""
-
-        def below(context: Context) -> int:
-            if len(context) == self.depth:
-                return 1
-            q = draft.row(context)
-            k = self.widths[len(context)]
-            if int((q > 0).sum()) ** k > MOST_SEQUENCES:
-                raise TooLarge(f"{self} has more than {MOST_SEQUENCES:,} drafts at one node; use fewer or a smaller V")
-            known = {token: below((*context, token)) for token, mass in enumerate(q) if mass > 0}
-            drawn = outcomes(lambda coin: _children(q, coin, k), arithmetic_of(q))
-            return sum(prod(known[token] for token in set(tokens)) for tokens, _ in drawn)
-
-        return below(())
+    def check_row(self, context: Context, q: Vector) -> None:
+        """See `ByLevels`."""
+        if int((q > 0).sum()) ** self.widths[len(context)] > MOST_SEQUENCES:
+            raise TooLarge(f"{self} has more than {MOST_SEQUENCES:,} drafts at one node; use fewer or a smaller V")
 
     def reductions(self) -> list[SpecInferConfig]:
         """All configurations that are no deeper and nowhere wider: shallowest first, then fewest drafted tokens."""
@@ -88,13 +74,5 @@ class SpecInferConfig:
             ]
         return sorted(smaller, key=lambda scheme: (scheme.depth, scheme.nodes, scheme.widths))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "widths": list(self.widths)}
-
     def __str__(self) -> str:
         return f"{self.name}({','.join(map(str, self.widths))})"
-
-
-def _children(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
-    return tuple(coin.choose(q) for _ in range(k))

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2, prod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._levels import prefetch
+from draftproof.simulator.drafts._shape import Parameters
 from draftproof.simulator.drafts.branching import draw_without_replacement
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 #: Counting lists trees, at most so many.
 MOST_TREES = 2_000_000
 
 
 @dataclass(frozen=True)
-class Topology:
+class Topology(Parameters):
     """Any tree: the numbers of children, node by node, level by level; children drawn without replacement.
 
     tree: `(2, 1, 0, 0)` is a root with two children of which the first drafted has one. Where fewer tokens have `q > 0`
@@ -30,7 +32,6 @@ class Topology:
     tree: tuple[int, ...] = (2, 1, 1, 0, 0)
 
     name: ClassVar[str] = "topology"
-    verified_with: ClassVar[str] = ""
     draws: ClassVar[Draws] = Draws.WITHOUT_REPLACEMENT
 
     def __post_init__(self) -> None:
@@ -52,17 +53,10 @@ class Topology:
         )
 
     @property
-    def places(self) -> list[range]:
-        """For each node the numbers of its children."""
-        ends = [1 + sum(self.tree[:node]) for node in range(len(self.tree) + 1)]
-        return [range(ends[node], ends[node + 1]) for node in range(len(self.tree))]
-
-    @property
     def depth(self) -> int:
         """Length of the longest path."""
-        places = self.places
         depths = [0] * len(self.tree)
-        for node, below in enumerate(places):
+        for node, below in enumerate(places_of(self.tree)):
             for child in below:
                 depths[child] = depths[node] + 1
         return max(depths)
@@ -74,24 +68,11 @@ class Topology:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
-        places = self.places
-        drafted: dict[Context, tuple[int, ...]] = {}
-        level: list[tuple[int, Context]] = [(0, ())]
-        while level:
-            level = [(node, context) for node, context in level if self.tree[node]]
-            prefetch(draft, [context for _, context in level])
-            below: list[tuple[int, Context]] = []
-            for node, context in level:
-                q = draft.row(context)
-                tokens = draw_without_replacement(q, coin, min(self.tree[node], int((q > 0).sum())))
-                drafted[context] = tokens
-                below += [(child, (*context, token)) for child, token in zip(places[node], tokens, strict=False)]
-            level = below
-        return DraftTree(drafted)
+        return filled(self.tree, draft, lambda q, k: draw_without_replacement(q, coin, min(k, int((q > 0).sum()))))
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` where they are too many to list."""
-        places, first = self.places, int((draft.row(()) > 0).sum())
+        places, first = places_of(self.tree), int((draft.row(()) > 0).sum())
         if self.nodes * log2(max(first, 2)) > log2(MOST_TREES):
             raise TooLarge(f"{self} has some {first}^{self.nodes} draft trees; use fewer nodes or a smaller V")
 
@@ -117,9 +98,30 @@ class Topology:
             trees.append(Topology(tuple(counts)))
         return sorted(trees, key=lambda scheme: (scheme.depth, scheme.nodes))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "tree": list(self.tree)}
-
     def __str__(self) -> str:
         return f"topology({','.join(map(str, self.tree))})"
+
+
+def filled(tree: Sequence[int], draft: TokenProcess, children: Callable[[Vector, int], tuple[int, ...]]) -> DraftTree:
+    """A tree with so many children of each node, level by level; children: of a row, so many or fewer.
+
+    Where there are fewer, the last ones are missing with all that is below them.
+    """
+    places = places_of(tree)
+    drafted: dict[Context, tuple[int, ...]] = {}
+    level: list[tuple[int, Context]] = [(0, ())]
+    while level:
+        level = [(node, context) for node, context in level if tree[node]]
+        prefetch(draft, [context for _, context in level])
+        below: list[tuple[int, Context]] = []
+        for node, context in level:
+            drafted[context] = children(draft.row(context), tree[node])
+            below += [(child, (*context, token)) for child, token in zip(places[node], drafted[context], strict=False)]
+        level = below
+    return DraftTree(drafted)
+
+
+def places_of(tree: Sequence[int]) -> list[range]:
+    """For each node the numbers of its children, where nodes are numbered level by level."""
+    ends = [1 + sum(tree[:node]) for node in range(len(tree) + 1)]
+    return [range(ends[node], ends[node + 1]) for node in range(len(tree))]

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of, parse_fraction
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput, TooLarge, cut
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Context
 from draftproof.simulator.tables import MAX_TABLE_ENTRIES, table_entries
-
-_KEYS = ("vocab_size", "K", "L1", "L2", "weights", "orders")
 
 
 @dataclass(frozen=True)
@@ -124,44 +122,3 @@ class PathPlan:
             before = np.concatenate([arithmetic.vector([1]), missed[:-1]])
             law[part] = law[part] + (before - missed) * (arithmetic.number(weight) * mass)
         return law
-
-    def as_dict(self) -> dict[str, Any]:
-        """The plan as plain data: weights as text, orders as lists."""
-        return {
-            "vocab_size": self.vocab_size,
-            "K": self.K,
-            "L1": self.L1,
-            "L2": self.L2,
-            "weights": [str(weight) for weight in self.weights],
-            "orders": [[list(part) for part in order] for order in self.orders],
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Any) -> PathPlan:
-        """The plan that `as_dict` described; raises `InvalidInput`."""
-        if not isinstance(fields, dict) or set(fields) != set(_KEYS):
-            raise InvalidInput(f"a path plan is an object with exactly the keys {', '.join(_KEYS)}")
-        for key in ("vocab_size", "K", "L1", "L2"):
-            if type(fields[key]) is not int:
-                raise InvalidInput(f"{key} is {cut(repr(fields[key]))}; it must be a whole number")
-        weights, orders = fields["weights"], fields["orders"]
-        if not isinstance(weights, list) or any(not isinstance(weight, str) for weight in weights):
-            raise InvalidInput("weights must be a list of fractions written as text")
-        return cls(
-            fields["vocab_size"],
-            fields["K"],
-            fields["L1"],
-            fields["L2"],
-            tuple(parse_fraction(weight) for weight in weights),
-            _orders(orders),
-        )
-
-
-def _orders(values: Any) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    try:
-        orders = tuple(tuple(tuple(part) for part in order) for order in values)
-    except TypeError:
-        raise InvalidInput("orders must be lists, one a weight, of one permutation a trunk") from None
-    if any(type(path) is not int for order in orders for part in order for path in part):
-        raise InvalidInput("orders must hold whole numbers, the positions of paths")
-    return orders

@@ -58,12 +58,6 @@ def test_selection_in_float64_follows_the_exact_one():
 
 
 ONE = Fraction(1)
-PLAIN = PathPlan(2, 2, 0, 1, (ONE,), (((0, 1),),)).as_dict()
-
-
-def test_plain_data_round_trip():
-    plan = random_plan(2, 2, 1, 2)
-    assert PathPlan.from_dict(plan.as_dict()) == plan
 
 
 @pytest.mark.parametrize(
@@ -85,12 +79,6 @@ def test_plain_data_round_trip():
         (partial(PathPlan, 2, 2, 1, 0, (ONE,), (((0,), (0,)),)), "L2 = 0"),
         (partial(PathPlan, 10, 2, 0, 9, (ONE,), (((0,),),)), "paths"),
         (partial(random_plan(2, 2, 0, 2).selection, [np.full((1, 2), 0.5)]), "needs draft rows to depth 1"),
-        *(
-            (partial(PathPlan.from_dict, PLAIN | {key: value}), None)
-            for key, value in (("weights", [1]), ("weights", "1"), ("orders", 3), ("orders", [[["0", 1]]]), ("K", "2"))
-        ),
-        (partial(PathPlan.from_dict, PLAIN | {"orders": [[[0.0, 1]]]}), None),
-        (partial(PathPlan.from_dict, {"K": 2}), "exactly the keys"),
     ],
 )
 def test_what_is_no_plan_is_refused(make, message):

@@ -20,9 +20,7 @@ from draftproof.experiments.inputs.text import read_counted
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import certificate, check_file, dumps, optimum
 from draftproof.simulator import FAMILIES, Delayed, Instance
-from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.strings.pair import StringPair
 
 WORLDS = """
@@ -59,7 +57,6 @@ def formats(folder: Path) -> dict[str, Format]:
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
         "theorem": Format((folder / "theorem.json").read_bytes(), verify),
         "cost": Format(json.dumps(times).encode(), time_model),
-        "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),
         "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),
     }
@@ -72,10 +69,6 @@ def _planned(path: str) -> None:
 
 def _reported(path: str) -> None:
     report(path).html()
-
-
-def _plan(path: str) -> PathPlan:
-    return PathPlan.from_dict(parse_json(read_text(path, "plan"), "plan"))
 
 
 def _pair_of_text(path: str) -> TextPair:
