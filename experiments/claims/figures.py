@@ -1,7 +1,6 @@
 """What measured claims measure: gains, acceptance and distances as means over instances.
 
-The text is `topics`, a target of order 3 and a draft of order 1, at the most frequent roots. `times` multiplies the
-usual number of instances.
+The text is `topics`, a target of order 3 and a draft of order 1, at the most frequent roots.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,26 +73,26 @@ def roots(count: int, size: int = 4) -> list[Case]:
 
 
 @cache
-def on_text(spec: str, tree: str, temperature: float, times: int, size: int = 4) -> float:
+def on_text(spec: str, tree: str, temperature: float, size: int = 4) -> float:
     """The mean block efficiency on the text, in floats."""
     scheme, run = find_scheme(tree), Evaluator(verifier(spec), "float64")
-    cases = tempered(temperature, times, scheme.depth, size)
+    cases = tempered(temperature, scheme.depth, size)
     values = [float(run.check(case.target, case.draft, scheme).block_efficiency) for case in cases]
     weights = [float(case.weight) for case in cases]
     return sum(map(float.__mul__, weights, values)) / sum(weights)
 
 
 @cache
-def tempered(temperature: float, times: int, depth: int, size: int) -> list[Case]:
+def tempered(temperature: float, depth: int, size: int) -> list[Case]:
     """Roots of the text with both models sampled at a temperature."""
-    return Samplings(temperature).cases(roots(ROOTS * times, size), depth, None)
+    return Samplings(temperature).cases(roots(ROOTS, size), depth, None)
 
 
-def acceptance_by_depth(times: int, falling: bool) -> Figures:
+def acceptance_by_depth(falling: bool) -> Figures:
     """The share of drafts that token-by-token verification accepts at each depth of one path, exact."""
-    shares = accepted(roots(ROOTS * times))
+    shares = accepted(roots(ROOTS))
     shown = shares == sorted(shares, reverse=falling)
-    return Figures(shown, f"accepted at depths 1, 2, ..: {listed(shares)}", ROOTS * times, TEXT)
+    return Figures(shown, f"accepted at depths 1, 2, ..: {listed(shares)}", ROOTS, TEXT)
 
 
 def accepted(cases: Sequence[Case]) -> list[float]:
@@ -106,22 +105,22 @@ def accepted(cases: Sequence[Case]) -> list[float]:
     return [float(later / before) for before, later in pairwise(reached)]
 
 
-def distance_by_depth(times: int, rising: bool) -> Figures:
+def distance_by_depth(rising: bool) -> Figures:
     """The mean L1 distance of p and q over contexts drawn from the draft, by depth, exact."""
-    totals = [float(mean) for mean in mean_distances(roots(ROOTS * times), LONG) if mean is not None]
+    totals = [float(mean) for mean in mean_distances(roots(ROOTS), LONG) if mean is not None]
     shown = totals == sorted(totals, reverse=not rising)
-    return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {listed(totals)}", ROOTS * times, TEXT)
+    return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {listed(totals)}", ROOTS, TEXT)
 
 
-def best_trees(times: int, verifiers: Sequence[str], left: Sequence[str], right: Sequence[str], more: bool) -> Figures:
+def best_trees(verifiers: Sequence[str], left: Sequence[str], right: Sequence[str], more: bool) -> Figures:
     """For each verifier the best of some trees against the best of others; more: the first brings more."""
-    pairs = [[max(on_text(spec, text, 1.0, times) for text in texts) for texts in (left, right)] for spec in verifiers]
+    pairs = [[max(on_text(spec, text, 1.0) for text in texts) for texts in (left, right)] for spec in verifiers]
     shown = all((one > other) is more for one, other in pairs)
     texts = (f"{spec} {one:.4f} against {other:.4f}" for spec, (one, other) in zip(verifiers, pairs, strict=True))
-    return Figures(shown, "; ".join(texts), ROOTS * times, TEXT)
+    return Figures(shown, "; ".join(texts), ROOTS, TEXT)
 
 
-def branch_by_depth(times: int, verifiers: Sequence[str], temperatures: Sequence[float], deeper: bool) -> Figures:
+def branch_by_depth(verifiers: Sequence[str], temperatures: Sequence[float], deeper: bool) -> Figures:
     """The depth at which a second branch gains most per added token, on trees of depth four.
 
     deeper: whether this is behind a trunk.
@@ -131,29 +130,27 @@ def branch_by_depth(times: int, verifiers: Sequence[str], temperatures: Sequence
     for temperature in temperatures:
         best = {}
         for spec in verifiers:
-            one, *two = (
-                on_text(spec, scheme_spec(scheme), temperature, times) for scheme in (Delayed(1, 0, LONG), *branches)
-            )
+            one, *two = (on_text(spec, scheme_spec(scheme), temperature) for scheme in (Delayed(1, 0, LONG), *branches))
             gains = [(value - one) / (scheme.nodes - LONG) for value, scheme in zip(two, branches, strict=True)]
             best[spec] = 1 + max(range(LONG), key=gains.__getitem__)
         texts.append(f"at temperature {temperature:g} " + ", ".join(f"{spec} {at}" for spec, at in best.items()))
         shown = shown and all((at > 1) is deeper for at in best.values())
-    return Figures(shown, f"best depth: {'; '.join(texts)}", ROOTS * times, TEXT)
+    return Figures(shown, f"best depth: {'; '.join(texts)}", ROOTS, TEXT)
 
 
-def gain_by_depth(times: int, growing: bool) -> Figures:
+def gain_by_depth(growing: bool) -> Figures:
     """The gain of traversal over token-by-token verification on the same trees of two branches, at depths 1 to 3."""
     gains = []
     for length in (1, 2, 3):
         instances = [
             FAMILIES[name].instance(2, length, np.random.default_rng((seed, length)), 20, RATIONAL, **parameters)
             for name, parameters in CLOSE
-            for seed in range(4 * times)
+            for seed in range(4)
         ]
         gains.append(sum(_gain(instance, Delayed(2, 0, length)) for instance in instances) / len(instances))
     text = f"mean gain over naive_tree at L = 1, 2, 3: {listed(gains, '.2%')}"
     shown = gains == sorted(gains, reverse=not growing)
-    return Figures(shown, text, 3 * 4 * times * len(CLOSE), tuple(dict.fromkeys(name for name, _ in CLOSE)))
+    return Figures(shown, text, 3 * 4 * len(CLOSE), tuple(dict.fromkeys(name for name, _ in CLOSE)))
 
 
 def _gain(instance: Instance, scheme: DraftScheme) -> float:
@@ -161,13 +158,13 @@ def _gain(instance: Instance, scheme: DraftScheme) -> float:
     return float(ours / theirs) - 1
 
 
-def draft_confidence(times: int, sign: int) -> Figures:
+def draft_confidence(sign: int) -> Figures:
     """The correlation, over drafted tokens, of draft probability `q(x)` and acceptance `min(1, p(x)/q(x))`."""
-    cases = [root.converted(FLOAT64, 1) for root in roots(ROOTS * times)]
+    cases = [root.converted(FLOAT64, 1) for root in roots(ROOTS)]
     kinds = {"text topics": [(case.target.row(()), case.draft.row(())) for case in cases]}
     for name, parameters in (*CLOSE, ("dirichlet", {})):
         family = FAMILIES[name]
-        p, q = family.draw(np.random.default_rng(1), 50 * times, 8, **{**family.parameters, **parameters})
+        p, q = family.draw(np.random.default_rng(1), 50, 8, **{**family.parameters, **parameters})
         kinds[f"{name} {parameters or ''}".strip()] = list(zip(p, q, strict=True))
     correlations = {name: _correlation(rows) for name, rows in kinds.items()}
     text = ", ".join(f"{name} {value:+.2f}" for name, value in correlations.items())
@@ -185,7 +182,7 @@ def _correlation(rows: Sequence[tuple[Any, Any]]) -> float:
     return float((weights * one * other).sum() / sqrt((weights * one**2).sum() * (weights * other**2).sum()))
 
 
-def greedy_gain(times: int, shapes: Sequence[tuple[int, int]], least: float) -> Figures:
+def greedy_gain(shapes: Sequence[tuple[int, int]], least: float) -> Figures:
     """The gain of `gbv` over `block` by shape (K, L) where the target has one path, with its bound."""
     found = {(K, L): max(_one_path_gain(Delayed(K, 0, L), Fraction(b, 20)) for b in range(1, 20)) for K, L in shapes}
     largest = [
@@ -205,28 +202,28 @@ def _one_path_gain(scheme: Delayed, found: Fraction) -> float:
     return float(ours / block) - 1
 
 
-def gain_by_temperature(times: int, trees: Mapping[str, str], temperatures: Sequence[float], rising: bool) -> Figures:
+def gain_by_temperature(trees: Mapping[str, str], temperatures: Sequence[float], rising: bool) -> Figures:
     """The gain of traversal over token-level verification on some trees, at several temperatures."""
-    gains = {name: [_sampled_gain(text, T, times) for T in temperatures] for name, text in trees.items()}
+    gains = {name: [_sampled_gain(text, T) for T in temperatures] for name, text in trees.items()}
     texts = (f"{name} {', '.join(f'{gain:+.2%} +- {error:.2%}' for gain, error in row)}" for name, row in gains.items())
     shown = all(row == sorted(row, reverse=not rising) for row in gains.values())
     return Figures(shown, f"gain at T = {listed(temperatures, 'g')}: {'; '.join(texts)}", ROOTS, (LARGE_TEXT,))
 
 
-def gain_in_range(times: int, trees: Mapping[str, str], temperature: float, least: float, most: float) -> Figures:
+def gain_in_range(trees: Mapping[str, str], temperature: float, least: float, most: float) -> Figures:
     """Whether that gain on each of some trees lies in a range, up to two standard errors."""
-    gains = {name: _sampled_gain(text, temperature, times) for name, text in trees.items()}
+    gains = {name: _sampled_gain(text, temperature) for name, text in trees.items()}
     text = ", ".join(f"{name} {gain:+.2%} +- {error:.2%}" for name, (gain, error) in gains.items())
     shown = all(least - 2 * error <= gain <= most + 2 * error for gain, error in gains.values())
     return Figures(shown, f"gain at T = {temperature:g}: {text}", ROOTS, (LARGE_TEXT,))
 
 
 @cache
-def _sampled_gain(tree: str, temperature: float, times: int) -> tuple[float, float]:
+def _sampled_gain(tree: str, temperature: float) -> tuple[float, float]:
     """The gain with its standard error, over sampled draft trees, exact on each tree."""
     scheme = find_scheme(tree)
-    cases = tempered(temperature, 1, scheme.depth, LARGE)
-    total, count = sum(float(case.weight) for case in cases), DRAWN * times
+    cases = tempered(temperature, scheme.depth, LARGE)
+    total, count = sum(float(case.weight) for case in cases), DRAWN
     means, variances = [], []
     for seed, case in enumerate(cases):
         coin = SamplingCoin(np.random.default_rng(seed))
@@ -240,9 +237,9 @@ def _sampled_gain(tree: str, temperature: float, times: int) -> tuple[float, flo
     return gain / theirs, float(np.sqrt(np.sum(variances))) / theirs
 
 
-def tokens_and_bias(times: int, first: str, second: str) -> Figures:
+def tokens_and_bias(first: str, second: str) -> Figures:
     """Tokens of two verifiers on one path, by its length, and the bias of the second, as means over roots."""
-    chosen, lengths, texts, ahead = roots(ROOTS * times), (3, 4, 5, 6), [], True
+    chosen, lengths, texts, ahead = roots(ROOTS), (3, 4, 5, 6), [], True
     for length in lengths:
         (one, _), (other, bias) = (_tokens_and_bias(spec, length, chosen) for spec in (first, second))
         texts.append(f"{one:.3f} and {other:.3f} at bias {bias:.3f}")
@@ -261,10 +258,10 @@ def _tokens_and_bias(spec: str, length: int, chosen: Sequence[Case]) -> tuple[fl
     return tokens / whole, bias / whole
 
 
-def gain_of_a_sampled_draft(times: int, temperature: float) -> Figures:
+def gain_of_a_sampled_draft(temperature: float) -> Figures:
     """What block verification gains on one path where the draft alone is sampled at a temperature, by kind of rows."""
     texts, gains, count = [], [], 0
-    kinds = [("text topics", roots(ROOTS * times))]
+    kinds = [("text topics", roots(ROOTS))]
     for name, parameters in (*CLOSE, ("dirichlet", {})):
         draws = (np.random.default_rng(seed) for seed in range(8))
         drawn = (FAMILIES[name].instance(4, LONG, rng, 20, RATIONAL, **parameters) for rng in draws)
@@ -286,9 +283,9 @@ def _on_path(cases: Sequence[Case], temperature: float) -> float:
     return sum(float(case.weight) * float(value) for case, value in zip(cases, values, strict=True)) / total
 
 
-def places_of_a_block(times: int, places: int) -> Figures:
+def places_of_a_block(places: int) -> Figures:
     """Acceptance by depth of the target's own marginals within blocks, and of an order-1 draft, exact."""
-    chosen = roots(ROOTS * times)
+    chosen = roots(ROOTS)
     ideal = accepted([replace(case, draft=_in_blocks(case.target, places, LONG)) for case in chosen])
     shown = max(ideal[places - 1 :: places]) < min(ideal[::places]) == 1
     text = f"accepted at depths 1, 2, ..: {listed(ideal)}; of an order-1 draft {listed(accepted(chosen))}"
@@ -313,7 +310,7 @@ def _mass(process: TokenProcess, start: Context, path: Context) -> Any:
     return prod(process.row((*start, *path[:depth]))[token] for depth, token in enumerate(path))
 
 
-def spellings(times: int, first: int) -> Figures:
+def spellings(first: int) -> Figures:
     """The number of spellings of strings of up to five letters, of which all substrings are tokens.
 
     first: of one letter; each further letter doubles it.

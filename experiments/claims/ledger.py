@@ -27,27 +27,21 @@ from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 CLAIMS = Path(__file__).parent
 INSTANCES = CLAIMS / "instances"
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
-#: `--deep` tests this many times the random instances, and measures this many times the usual ones.
-DEEP, DEEP_MEASUREMENT = 20, 8
 #: Fields of a claim that are not those of its test.
 CARD = ("id", "paper", "statement", "status", "cases", "count", "false", "true", "note", "unshrunk")
 
 
 @dataclass(frozen=True)
 class Cases:
-    """The instances of a test: for each vocabulary size and scheme the corner cases and `count` random instances.
-
-    further: sizes and schemes for `--deep`.
-    """
+    """The instances of a test: for each vocabulary size and scheme the corner cases and `count` random instances."""
 
     shapes: tuple[SizedScheme, ...]
     count: int = 4
-    further: tuple[SizedScheme, ...] = ()
 
-    def instances(self, deep: bool) -> Iterator[tuple[SizedScheme, Instance]]:
+    def instances(self) -> Iterator[tuple[SizedScheme, Instance]]:
         """Every instance with its size and scheme."""
-        for case in (*self.shapes, *self.further) if deep else self.shapes:
-            for instance in case_instances(case, self.count * (DEEP if deep else 1)):
+        for case in self.shapes:
+            for instance in case_instances(case, self.count):
                 yield case, instance
 
 
@@ -67,9 +61,9 @@ class Test:
         """Whether the statement holds on an instance."""
         return every(STATEMENTS[kind](instance, scheme, **fields) for kind, fields in self.statements())
 
-    def figures(self, times: int) -> Figures:
-        """The measurement on so many times the usual instances."""
-        return MEASUREMENTS[self.kind](times, **self.fields)
+    def figures(self) -> Figures:
+        """The measurement."""
+        return MEASUREMENTS[self.kind](**self.fields)
 
     def statements(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The statements with one name in each field."""
@@ -82,7 +76,7 @@ class Test:
     def check_fields(self) -> None:
         """Raise `TypeError`, `KeyError` or `ValueError` for a kind, field or relation that does not exist."""
         if self.kind in MEASUREMENTS:
-            inspect.signature(MEASUREMENTS[self.kind]).bind(1, **self.fields)
+            inspect.signature(MEASUREMENTS[self.kind]).bind(**self.fields)
         elif self.kind:
             for kind, fields in self.statements():
                 inspect.signature(STATEMENTS[kind]).bind(None, None, **fields)
@@ -134,8 +128,7 @@ def ledger() -> tuple[Claim, ...]:
 
 def _cases(names: str | list[str], count: int) -> Cases:
     entries = [_read()["cases"][name] for name in ([names] if isinstance(names, str) else names)]
-    shapes, further = ([_shape(text) for entry in entries for text in entry.get(key, ())] for key in ("shapes", "deep"))
-    return Cases(tuple(shapes), count, tuple(further))
+    return Cases(tuple(_shape(text) for entry in entries for text in entry["shapes"]), count)
 
 
 def _shape(text: str) -> SizedScheme:

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from draftproof.experiments.claims.ledger import (
-    DEEP,
-    DEEP_MEASUREMENT,
     MEASURED,
     OPEN,
     REFUTED,
@@ -29,24 +27,22 @@ USUAL, SHRINKING = 0.5, 8.0
 
 @dataclass(frozen=True)
 class Part:
-    """One row of the ledger. what: one of the tests above; deep: whether it is for `--deep`."""
+    """One row of the ledger. what: one of the tests above."""
 
     claim: str
     what: str
-    deep: bool = False
 
     @property
     def strong_id(self) -> str:
         """The id of its row."""
-        return row_id("claim", subject=self.claim, what=self.what, deep=self.deep)
+        return row_id("claim", subject=self.claim, what=self.what)
 
 
-def parts_of(claim: Claim, deep: bool) -> list[Part]:
-    """The parts of a claim; the false variant, and the search for a refuting instance, are the same with `--deep`."""
+def parts_of(claim: Claim) -> list[Part]:
+    """The parts of a claim."""
     if claim.status == OPEN:
         return []
-    own = [Part(claim.id, OWN, deep and claim.true is None), Part(claim.id, FALSE_VARIANT)]
-    return own if claim.true is None else [*own, Part(claim.id, TRUE_VARIANT, deep)]
+    return [Part(claim.id, what) for what in (OWN, FALSE_VARIANT, *([TRUE_VARIANT] if claim.true else []))]
 
 
 def compute(part: Part) -> dict[str, Any]:
@@ -55,10 +51,7 @@ def compute(part: Part) -> dict[str, Any]:
     claim = claim_named(part.claim)
     test = {OWN: claim.test, FALSE_VARIANT: claim.false, TRUE_VARIANT: claim.true}[part.what]
     assert test is not None
-    if claim.status == MEASURED:
-        result = asdict(test.figures(DEEP_MEASUREMENT if part.deep else 1))
-    else:
-        result = _tested(claim, test, part)
+    result = asdict(test.figures()) if claim.status == MEASURED else _tested(claim, test, part)
     fields = {**asdict(part), **result, "versions": versions()}
     return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
@@ -67,7 +60,7 @@ def _tested(claim: Claim, test: Test, part: Part) -> dict[str, Any]:
     """The applicable instances with their families and shapes, up to the first failure; and that one, shrunk."""
     applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
     failed = None
-    for (size, scheme), instance in test.cases.instances(part.deep):
+    for (size, scheme), instance in test.cases.instances():
         outcome = test.evaluate(instance, scheme)
         if outcome.applies:
             applicable += 1
@@ -101,11 +94,10 @@ def _fails(test: Test, instance: Instance, scheme: DraftScheme) -> bool:
     return not outcome.holds
 
 
-def questions_of(claims: Sequence[Claim], deep: bool) -> list[Question[Part]]:
+def questions_of(claims: Sequence[Claim]) -> list[Question[Part]]:
     """What the rows of claims answer."""
-    return [Question(part.strong_id, part, _seconds(claim, part)) for claim in claims for part in parts_of(claim, deep)]
+    return [Question(part.strong_id, part, _seconds(claim, part)) for claim in claims for part in parts_of(claim)]
 
 
 def _seconds(claim: Claim, part: Part) -> float:
-    shrinking = claim.status == REFUTED and part.what == OWN
-    return (SHRINKING if shrinking else USUAL) * (DEEP if part.deep else 1)
+    return SHRINKING if claim.status == REFUTED and part.what == OWN else USUAL

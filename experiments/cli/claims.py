@@ -21,7 +21,6 @@ def claims(
     names: str | Sequence[str] | None = None,
     /,
     *,
-    deep: bool = False,
     resume: str | None = None,
     jobs: int = 1,
     dask: str | None = None,
@@ -31,7 +30,6 @@ def claims(
 
     Args:
         names: Claims (default: all).
-        deep: Test twenty times the instances, and larger trees; takes hours.
         resume: Store: rows are saved one by one and reused next time.
         jobs: Number of processes.
         dask: Address of a Dask scheduler that computes the rows in their place, as tcp://HOST:PORT.
@@ -52,13 +50,13 @@ def claims(
     listed = [names] if isinstance(names, str) else names
     chosen = [claim_named(name) for name in dict.fromkeys(listed)] if listed else list(ledger())
     store = Store(resume)
-    questions = work.questions_of(chosen, deep)
+    questions = work.questions_of(chosen)
     try:
         run(questions, store, work.compute, machines=machines, message=counted(len(chosen), "claim"))
     except KeyboardInterrupt:
         cut_short(sum(each.strong_id in store for each in questions), len(questions), "rows", resume)
         raise
-    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
+    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim)]) for claim in chosen]
     rows, files = [], {}
     for judged in verdicts:
         file = kept_file(judged)

@@ -25,8 +25,8 @@ def write(given: Namespace) -> int:
     given: `store`, a file or None.
     """
     store = Store(given.store)
-    run(work.questions_of(list(ledger()), False), store, work.compute, machines=Machines(os.cpu_count() or 1))
-    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
+    run(work.questions_of(list(ledger())), store, work.compute, machines=Machines(os.cpu_count() or 1))
+    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)
     for old in INSTANCES.glob("*.json"):
         old.unlink()

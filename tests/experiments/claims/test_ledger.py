@@ -33,7 +33,7 @@ QUICK = ["one-path-traversal-is-block", "sequoia-plan-best", "gbv-any-ties"]
 
 
 def rows_of(claim: Claim) -> list[dict]:
-    return [work.compute(part) for part in work.parts_of(claim, deep=False)]
+    return [work.compute(part) for part in work.parts_of(claim)]
 
 
 def test_every_paper_is_known_and_every_further_one_has_a_claim():

@@ -3,7 +3,7 @@
 import pytest
 
 from draftproof.experiments.claims import verdicts, work
-from draftproof.experiments.claims.ledger import claim_named, ledger
+from draftproof.experiments.claims.ledger import ledger
 
 #: Two that take well under a second, one of them refuted.
 PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
@@ -51,12 +51,3 @@ def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
     ran = draftproof("claims", "actions", "gbv-one-path-is-block", "--jobs", 1)
     assert ran.code == 1
     assert "not its recorded status" in ran.out
-
-
-def test_the_long_form_has_more_of_everything_and_the_same_variants():
-    claim = claim_named("gbv-lossless")
-    short, long = (work.parts_of(claim, deep) for deep in (False, True))
-    assert long[-1] == short[-1]
-    few, many = (list(claim.test.cases.instances(deep)) for deep in (False, True))
-    assert len(many) > 5 * len(few)
-    assert len({case for case, _ in many}) > len({case for case, _ in few})
