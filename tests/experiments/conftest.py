@@ -2,14 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
 from draftproof.experiments import cli
-from draftproof.experiments.cli.compare import work
 
 
 class Ran(NamedTuple):
@@ -45,25 +43,3 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
         return Ran(code, captured.out, captured.err)
 
     return run
-
-
-@pytest.fixture
-def interrupted(monkeypatch) -> Callable[[int], AbstractContextManager[list[Any]]]:
-    """Ctrl-C after so many rows of a comparison; gives the cells that were computed."""
-    compute = work.row
-
-    @contextmanager
-    def after(count: int) -> Iterator[list[Any]]:
-        done: list[Any] = []
-
-        def until(cell: Any, rows: Any) -> Any:
-            if len(done) == count:
-                raise KeyboardInterrupt
-            done.append(cell)
-            return compute(cell, rows)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(work, "row", until)
-            yield done
-
-    return after

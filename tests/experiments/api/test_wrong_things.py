@@ -182,44 +182,6 @@ def test_a_witness_on_a_scheme_from_a_file_says_how_to_see_it_again(
     assert "is meant for the scheme mine.py:Twice; give it as the scheme" in alone.err
 
 
-@pytest.mark.parametrize(
-    ("spec", "flags"),
-    [
-        ("delayed:K=3,L1=0,L2=2", "--K 3 --L1 0 --L2 2"),
-        ("stratified:K=2,L1=0,L2=1", "--scheme stratified --K 2 --L1 0 --L2 1"),
-    ],
-)
-def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[..., Any], spec: str, flags: str) -> None:
-    one = draftproof("check", "nss", "--world", "family:dirichlet,vocab=2", "--scheme", spec, "--json")
-    two = draftproof("check", "nss", "--world", "family:dirichlet,vocab=2", *flags.split(), "--json")
-    assert one.row["scheme"] == two.row["scheme"]
-    twice = draftproof("check", "nss", "--scheme", "delayed:K=2", "--K", 3)
-    assert (twice.code, "both give K; give it once" in twice.err) == (2, True)
-
-
-PLAIN = """
-from draftproof.simulator import Card, Verdict
-
-class Plain:
-    card = Card(name="plain", title="Draws from the target at the root", source=None)
-    def verify(self, root, coin):
-        return Verdict((), coin.choose(root.target))
-"""
-
-
-@pytest.mark.heavy
-def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
-    draftproof: Callable[..., Any], tmp_path: Path
-) -> None:
-    (tmp_path / "plain.py").write_text(PLAIN, encoding="utf-8")
-    long = draftproof("check", "plain.py:Plain", "--K", 2, "--L2", 4)
-    assert (long.code, "plain has no `structure`" in " ".join(long.err.split())) == (0, True)
-    assert "such as TopDown(branch=..), about 122 contexts" in " ".join(long.err.split())
-    refused = draftproof("check", "plain.py:Plain", "--K", 4, "--L2", 6)
-    assert (refused.code, "has no `structure`: with one, such as TopDown(branch=..)" in refused.err) == (2, True)
-    assert "structure" not in draftproof("check", "plain.py:Plain", "--world", "family:dirichlet,vocab=2").err
-
-
 class Plain:
     card = draftproof.Card(name="plain", title="Draws from the target at the root", source=None)
 

@@ -69,20 +69,6 @@ def test_a_numbered_certificate_never_replaces_an_input(draftproof):
     assert Path("b-1.json").read_text().startswith("a text")
 
 
-@pytest.mark.parametrize("key", ["lower", "upper", "gap", "digest"])
-def test_a_changed_certificate_is_rejected(draftproof, key):
-    json_of(draftproof, *SMALL, "--certificate", "bound.json")
-    fields = json.loads(Path("bound.json").read_text())
-    fields[key] = "1" + fields[key]
-    Path("bound.json").write_text(json.dumps(fields))
-    ran = draftproof("verify", "bound.json", "--json")
-    assert ran.code == 1
-    rejected = ran.row
-    assert not rejected["valid"]
-    assert key in rejected["reason"]
-    assert "REJECTED" in draftproof("verify", "bound.json").out
-
-
 def test_a_certificate_for_another_instance_is_rejected(draftproof):
     json_of(draftproof, *SMALL, "--certificate", "bound.json")
     for name, seed in (("same.json", 0), ("other.json", 1)):
@@ -122,15 +108,6 @@ def test_compare_shows_the_optimum_and_what_is_left(draftproof):
         assert row["gap"] == (None if left is None else str(left))
         assert left is None or left >= 0
     assert "optimum" in draftproof("compare", "block", *SMALL).out
-
-
-PEAKED = ("--world", f"family:dirichlet,alpha=0.1,denominator={2**30},vocab=4,seeds=1", "--K", 4, "--L2", 3)
-
-
-def test_drafts_of_tiny_probabilities_reach_the_gap(draftproof):
-    found = json_of(draftproof, *PEAKED)
-    assert Fraction(found["rows"][0]["gap"]) <= Fraction(1, 10**6)
-    assert [root["timed_out"] for root in found["roots"]] == [False]
 
 
 def test_a_wide_gap_is_said_to_be_for_want_of_time_only_where_it_is(draftproof):

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.compare.planning import Place, Plan
-from draftproof.experiments.cli.compare.work import Rows
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines
-from draftproof.experiments.inputs.verifiers import USUAL, Settings, find_verifier
-from draftproof.experiments.inputs.worlds import FamilyWorld
-from draftproof.simulator.drafts import Delayed, lossless_for
-from draftproof.simulator.instances import processes
+from draftproof.experiments.inputs.verifiers import USUAL
+from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY
 
 SMALL = "family:dirichlet,vocab=2"
@@ -198,30 +194,6 @@ def test_by_root_shows_every_root(draftproof):
         [means] = several[f"by_root_{place}"]
         roots = [root for root in several["roots"] if root["world"] == row["world"]]
         assert [means[f"root {number}_float"] for number in range(3)] == [r["block_efficiency_float"] for r in roots]
-
-
-@pytest.mark.parametrize("engine", ["auto", "enumerate"])
-def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monkeypatch, engine):
-    converted = []
-
-    def counting(rows, arithmetic, name):
-        converted.append(rows)
-        return own(rows, arithmetic, name)
-
-    own = processes._converted
-    monkeypatch.setattr(processes, "_converted", counting)
-    problem, settings = FamilyWorld("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
-
-    def conversions(*names):
-        plan = Plan([Place(problem, "w")], [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
-        tasks = plan.laws(0, plan.schemes)
-        place = Rows(plan.places, settings)
-        converted.clear()
-        rows = [place.row(task) for task in tasks]
-        assert all(row["lossless"] for row in rows)
-        return sum(rows.dtype == object for rows in converted)
-
-    assert conversions("nss", "specinfer", "traversal") == conversions("nss") == 5  # target to depth 2, draft to 1
 
 
 def test_on_text_block_verification_is_ahead_of_the_ensemble_and_towards_its_mixture_of_both(draftproof):

@@ -2,11 +2,9 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,16 +103,6 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
     assert len(timeless("rows.db")) == ROWS
 
 
-def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, interrupted):
-    assert compared(draftproof, small, "--resume", "whole.db").code == 0
-    with interrupted(2) as done:
-        assert compared(draftproof, small, "--resume", "part.db").code == 130
-    kept = timeless("part.db")
-    assert sorted(kept) == sorted(cell.strong_id for cell in done)
-    assert compared(draftproof, small, "--resume", "part.db").code == 0
-    assert timeless("part.db") == timeless("whole.db")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -166,13 +154,3 @@ def test_what_is_given_twice_is_compared_once():
         ["block", "naive", "block"], world=["family:dirichlet,seeds=0..1", "family:dirichlet,seeds=1"], K=1, L2=1
     )
     assert [row["strong_id"] for row in twice.rows] == [row["strong_id"] for row in once.rows]
-
-
-def test_a_plan_counts_the_rows_that_tables_by_depth_need(draftproof):
-    given = ("compare", "block", "--K", 2, "--L2", 2, "--no-optimum", "--by", "depth", "--resume", "rows.db", "--json")
-    planned = draftproof(*given, "--plan").row
-    assert draftproof(*given).code == 0
-    with closing(sqlite3.connect("rows.db")) as file:
-        [computed] = file.execute("select count(*) from rows").fetchone()
-    assert planned["rows"] == planned["missing"] == computed > 1
-    assert draftproof(*given, "--plan").row["missing"] == 0
