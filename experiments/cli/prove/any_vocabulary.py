@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from draftproof.experiments.cli.prove.work import Related, Report, relate_two, r
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
-from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.progress import bar, counted, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.theorems.any_vocabulary import depth
@@ -163,7 +162,7 @@ def run(
     start = time.process_time()
     account = Account()
 
-    def counted(current: Account) -> None:
+    def note(current: Account) -> None:
         nonlocal account
         account = current
 
@@ -171,9 +170,7 @@ def run(
         return f"{account.runs:,} runs of the code, {account.cases:,} cases"
 
     step = proof.theorem.step
-    wanted: list[depth.Hypothesis] = [
-        ("", 0, partial(step, length, counted, records)) for length in proof.theorem.depths
-    ]
+    wanted: list[depth.Hypothesis] = [("", 0, partial(step, length, note, records)) for length in proof.theorem.depths]
     wanted += hypotheses_of(proof.theorem) if every_length else []
     label = f"{request.named.label}, every V, {request.scheme}"
     try:
@@ -216,19 +213,8 @@ def certificate_for(proof: EverySize) -> dict[str, Any]:
         ) from None
 
 
-def titles(proof: EverySize) -> Iterator[str]:
-    """What every step is about: after how many tokens, or which sum of a hypothesis."""
-    found = [_title(*each) for each in proof.listed]
-    for place, title in enumerate(found):
-        number = f", sum {found[: place + 1].count(title)} of {found.count(title)}"
-        yield title + number * (found.count(title) > 1)
-
-
-def _title(name: str, branches: int, step: Step) -> str:
-    """What a step is about, but for the number of its sum."""
+def title_of(name: str, branches: int, step: Step) -> str:
+    """What a step is about: after how many tokens, or which hypothesis."""
     if not name:
-        return f"after {len(step.context)} token{'s' * (len(step.context) != 1)}"
-    part = ": its balance" if step.token is not None else ": accepted with that probability"
-    if name == depth.CUT:
-        part = ", below one token" * bool(step.context)
-    return f"{branches} branch{'es' * (branches > 1)}: {name}{part}"
+        return f"after {counted(len(step.context), 'token')}"
+    return f"{branches} branch{'es' * (branches > 1)}: {name}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, titles
+from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, title_of
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import LargerVocabulary, Related, Report
 from draftproof.experiments.cli.witnesses import (
@@ -214,7 +214,8 @@ def every_size_result(proof: EverySize) -> Result:
     words = shown if proof.proved else f"NOT PROVED: {proof.claim}"
     row = {**proof.as_json(), "scheme": str(proof.theorem.scheme), "verdict": words}
     steps, notes = [], []
-    for (hypothesis, branches, step), title in zip(proof.listed, titles(proof), strict=True):
+    for hypothesis, branches, step in proof.listed:
+        title = title_of(hypothesis, branches, step)
         steps.append(
             {
                 "step": title,
