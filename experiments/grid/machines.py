@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -75,12 +76,17 @@ class Machines:
 
     def after_a_while(self, work: Callable[..., T], calls: Iterable[Sequence[Any]], *shared: Any) -> Iterator[T]:
         """As `results`, but processes are started only for the calls that are left after some seconds here."""
+        if self.dask is not None:
+            yield from self.results(work, calls, *shared)
+            return
         began, left = time.perf_counter(), iter(calls)
-        for call in left if self.dask is None else ():
+        for call in left:
             yield work(*call, *shared)
             if self.jobs > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
                 break
-        yield from self.results(work, left, *shared)
+        following = list(islice(left, self.jobs))
+        jobs = max(1, len(following))  # one that is left is computed here
+        yield from replace(self, jobs=jobs).results(work, chain(following, left), *shared)
 
 
 #: This process alone.

@@ -84,7 +84,7 @@ def _answer(
 ) -> None:
     """Compute the rows of questions, and add them to the store."""
     asked = dict(enumerate(questions))
-    known = all(question.seconds is not None for question in questions)
+    known = all(each.seconds is not None for each in questions)
 
     def open_calls() -> Iterator[tuple[int, T]]:
         for number, question in asked.items():
