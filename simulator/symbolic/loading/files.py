@@ -248,31 +248,24 @@ def type_of(ask: Any, value: Any) -> Any:
     return ask(value)
 
 
+def _single(value: Any) -> Any:
+    """The one number of a tensor or an array of random numbers; any other value as it is."""
+    session = current()
+    if session is not None and session.tensors is not None and session.tensors.is_random(value):
+        return session.tensors.item(value)
+    return plain(value).ravel()[0] if isinstance(value, SymbolicArray) and value.size == 1 else value
+
+
 def keep_seed(convert: Any, value: Any) -> Any:
     """`convert(value)`; where `convert` is `int`, a seed (also in a tensor of one element) stays as it is."""
-    session = current()
-    if convert is int and session is not None:
-        single = value
-        if session.tensors is not None and session.tensors.is_random(value):
-            single = session.tensors.item(value)
-        elif isinstance(value, SymbolicArray) and value.size == 1:
-            single = plain(value).ravel()[0]
-        if isinstance(single, Seed):
-            return single
-    return convert(value)
+    single = _single(value) if convert is int else value
+    return single if isinstance(single, Seed) and convert is int else convert(value)
 
 
 def keep_random(convert: Any, value: Any) -> Any:
     """`convert(value)`; where `convert` is `float`, a symbol (also in an array of one element) stays as it is."""
-    if convert is float:
-        if isinstance(value, Symbol):
-            return value.as_python_float()
-        if isinstance(value, SymbolicArray) and value.size == 1:
-            return value.item()
-        session = current()
-        if session is not None and session.tensors is not None and session.tensors.is_random(value):
-            return session.tensors.item(value)
-    return convert(value)
+    single = _single(value) if convert is float else value
+    return single.as_python_float() if isinstance(single, Symbol) and convert is float else convert(value)
 
 
 #: The hooks by the names under which `recorded` calls them.

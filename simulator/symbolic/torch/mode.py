@@ -17,9 +17,15 @@ import numpy as np
 
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.origins import in_simulator, is_audited
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, note_narrow_type, plain
+from draftproof.simulator.symbolic.arrays.arrays import (
+    SymbolicArray,
+    boxed,
+    note_narrow_type,
+    objects,
+    plain,
+    random_inside,
+)
 from draftproof.simulator.symbolic.decide.session import Session, in_calls
-from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.torch import operations as torch_operations
 from draftproof.simulator.symbolic.torch import random as torch_random
@@ -235,11 +241,9 @@ def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     filled = func in (torch.full, torch.Tensor.new_full)
     place = {torch.full: 1, torch.Tensor.new_tensor: 1, torch.Tensor.new_full: 2}.get(func, 0)
     data = args[place] if len(args) > place else options.get("fill_value" if filled else "data")
-    if isinstance(data, torch.Tensor):
+    if isinstance(data, torch.Tensor) or not random_inside(data):
         return None
-    array = _nested(tensors, data)
-    if array is None or not any(is_random(element) for element in array.flat):
-        return None
+    array = _elements(tensors, data)
     own = func in (torch.Tensor.new_tensor, torch.Tensor.new_full)
     dtype = options.get("dtype") or (args[0].dtype if own else torch.get_default_dtype())
     if filled:
@@ -248,18 +252,10 @@ def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     return tensors.wrap(array, dtype, options.get("device"))
 
 
-def _nested(tensors: Tensors, data: Any) -> Any:
-    if isinstance(data, np.ndarray):
-        return data.view(np.ndarray) if plain(data).dtype == object else None
-    if isinstance(data, (Symbol, torch.Tensor)):
-        return boxed(data) if isinstance(data, Symbol) else tensors.values(data)
-    if not isinstance(data, (list, tuple)):
-        return None
-    items = [_nested(tensors, item) for item in data]
-    if all(item is None for item in items):
-        return None
-    filled = [boxed(element) if item is None else item for element, item in zip(data, items, strict=True)]
-    return np.stack(filled)
+def _elements(tensors: Tensors, data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return np.stack([_elements(tensors, item) for item in data])
+    return tensors.values(data) if isinstance(data, torch.Tensor) else objects(data)
 
 
 def _numpy(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
