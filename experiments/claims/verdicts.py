@@ -1,60 +1,46 @@
 """The verdict on a claim from its rows: status, evidence, and the commands that show a refutation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.claims.ledger import HOLDS, MEASURED, OPEN, REFUTED, Claim
+from draftproof.experiments.claims.ledger import HOLDS, MEASURED, OPEN, REFUTED, Claim, papers
 from draftproof.experiments.claims.work import FALSE_VARIANT, OWN, TRUE_VARIANT
 from draftproof.simulator.instances.instance import Instance
 
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a claim.
+def verdict(claim: Claim, rows: Sequence[Row]) -> dict[str, Any]:
+    """The verdict from the rows of a claim, as a row.
 
-    instances: the number of exact instances to which it applies, of these families and shapes. commands: that show a
-    refutation, with the place of the instance. defects: reasons why its test proves nothing.
+    instances: the number of exact instances to which it applies, of these families and shapes. refuting: the instance
+    that refutes it; commands: that show this, with the place of its file. defects: reasons why its test proves nothing.
+    as_expected: whether it has the recorded status, by a test without defects.
     """
-
-    claim: Claim
-    status: str
-    evidence: str
-    instances: int = 0
-    families: tuple[str, ...] = ()
-    shapes: tuple[str, ...] = ()
-    instance: Instance | None = None
-    commands: tuple[tuple[str, ...], ...] = ()
-    false_variant: str = ""
-    true_variant: str = ""
-    defects: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether it has the recorded status, by a test without defects."""
-        return self.status == self.claim.status and not self.defects
-
-
-def verdict(claim: Claim, rows: Sequence[Row]) -> Verdict:
-    """The verdict from the rows of a claim."""
-    if claim.status == OPEN:
-        return Verdict(claim, OPEN, claim.note)
     by = {row["what"]: row for row in rows}
-    own, false, true = by[OWN], by[FALSE_VARIANT], by.get(TRUE_VARIANT)
-    status, evidence = _figures(own) if claim.status == MEASURED else _tested(own)
-    failed = own.get("failed")
-    return Verdict(
-        claim, status, f"{evidence}. {claim.note}" if claim.note else evidence, own["instances"],
-        tuple(own["families"]), tuple(own.get("shapes", ())),
-        Instance.from_dict(failed["instance"]) if failed else None,
-        tuple(tuple(words) for words in failed["commands"]) if failed else (),
-        _false(claim, false),
-        f"{claim.true.says}: holds on {true['instances']}" if true and claim.true else "",
-        _defects(own, false, true), round(sum(row["seconds"] for row in rows), 1),
-    )  # fmt: skip
+    own, false, true = (by.get(what, {}) for what in (OWN, FALSE_VARIANT, TRUE_VARIANT))
+    status, evidence = OPEN, ""
+    if claim.status != OPEN:
+        status, evidence = _figures(own) if claim.status == MEASURED else _tested(own)
+    failed, defects = own.get("failed"), _defects(own, false, true) if own else []
+    return {
+        "id": claim.id,
+        "source": claim.paper,
+        "paper": papers().get(claim.key),
+        "statement": claim.statement,
+        "status": status,
+        "evidence": ". ".join(filter(None, (evidence, claim.note))),
+        "instances": own.get("instances", 0),
+        "families": own.get("families", []),
+        "shapes": own.get("shapes", []),
+        "refuting": Instance.from_dict(failed["instance"]) if failed else None,
+        "commands": failed["commands"] if failed else [],
+        "false_variant": _false(claim, false) if false else None,
+        "true_variant": f"{claim.true.says}: holds on {true['instances']}" if true and claim.true else None,
+        "defects": defects,
+        "as_expected": status == claim.status and not defects,
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
 
 
 def _figures(row: Row) -> tuple[str, str]:
@@ -73,18 +59,18 @@ def _refutes(row: Row) -> bool:
     return bool(row["failed"]) if "failed" in row else not row["shown"]
 
 
-def _false(claim: Claim, row: Row) -> str:
+def _false(claim: Claim, row: Row) -> str | None:
     if not _refutes(row):
-        return ""
+        return None
     return f"{claim.false.says}: " + (f"refuted at instance {row['instances']}" if "failed" in row else "not shown")
 
 
-def _defects(own: Row, false: Row, true: Row | None) -> tuple[str, ...]:
+def _defects(own: Row, false: Row, true: Row) -> list[str]:
     """The reasons why a test proves nothing: it never fails, or always, or applies nowhere."""
     found = (
         ("it applies to no instance", not own["instances"]),
         ("its test does not refute the false variant", not _refutes(false)),
-        ("its test refutes the true variant", true is not None and bool(true["failed"])),
-        ("the true variant applies to no instance", true is not None and not true["instances"]),
+        ("its test refutes the true variant", bool(true) and bool(true["failed"])),
+        ("the true variant applies to no instance", bool(true) and not true["instances"]),
     )
-    return tuple(words for words, wrong in found if wrong)
+    return [words for words, wrong in found if wrong]

@@ -6,15 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from draftproof.experiments.claims.verdicts import Verdict
 
 
 def claims(
@@ -56,14 +53,14 @@ def claims(
     except KeyboardInterrupt:
         cut_short(sum(each.strong_id in store for each in questions), len(questions), "rows", resume)
         raise
-    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim)]) for claim in chosen]
     rows, files = [], {}
-    for judged in verdicts:
+    for claim in chosen:
+        judged = verdict(claim, [store[part.strong_id] for part in work.parts_of(claim)])
         file = kept_file(judged)
-        if judged.instance is not None and file is None:
-            file = str(Path(folder, f"claim-{judged.claim.id}.json"))
-            files[file] = judged.instance.dumps()
-        rows.append(fields(judged, file))
+        if judged["refuting"] is not None and file is None:
+            file = str(Path(folder, f"claim-{claim.id}.json"))
+            files[file] = judged["refuting"].dumps()
+        rows.append(judged | {"instance": file, "command": command_of(judged, file)})
     one = bool(listed) and len(rows) == 1
     table = Table.of(_columns(one), rows)
     return Result(summary(rows), [table], _notes(rows, one), 0 if all(row["as_expected"] for row in rows) else 1, files)
@@ -94,17 +91,17 @@ def relative_path(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def kept_file(judged: Verdict) -> str | None:
+def kept_file(judged: Mapping[str, Any]) -> str | None:
     """The file in the repository that has the refuting instance, if there is one."""
     from draftproof.experiments.claims.ledger import INSTANCES
 
-    path = INSTANCES / f"{judged.claim.id}.json"
-    same = judged.instance is not None and path.is_file() and path.read_text("utf-8") == judged.instance.dumps()
+    path, instance = INSTANCES / f"{judged['id']}.json", judged["refuting"]
+    same = instance is not None and path.is_file() and path.read_text("utf-8") == instance.dumps()
     return relative_path(path) if same else None
 
 
-def command_of(judged: Verdict, file: str | None) -> str:
-    """Shell commands that show the verdict: the refutation, or else the test of the claim."""
+def command_of(judged: Mapping[str, Any], file: str | None) -> str:
+    """Shell commands that show a verdict: the refutation, or else the test of the claim. file: of the instance."""
     from draftproof.experiments.claims.ledger import CLAIMS
     from draftproof.experiments.claims.runs import PLANTED
     from draftproof.experiments.claims.statements import INSTANCE
@@ -112,27 +109,9 @@ def command_of(judged: Verdict, file: str | None) -> str:
     planted = relative_path(CLAIMS / PLANTED)
     lines = [
         "draftproof " + shlex.join(word.replace(INSTANCE, file or "").replace(PLANTED, planted) for word in words)
-        for words in judged.commands
+        for words in judged["commands"]
     ]
-    return " && ".join(lines) if lines else f"draftproof claims {judged.claim.id}"
-
-
-def fields(judged: Verdict, file: str | None) -> dict[str, Any]:
-    """A verdict as a row. file: of the refuting instance."""
-    from draftproof.experiments.claims.ledger import papers
-
-    names = ("status", "evidence", "instances", "families", "shapes", "defects")
-    paper = judged.claim.paper
-    return {
-        "id": judged.claim.id,
-        "source": paper,
-        "paper": papers()[paper.partition(",")[0]],
-        "statement": judged.claim.statement,
-        "command": command_of(judged, file),
-        "instance": file,
-        **{name: getattr(judged, name) or None for name in ("false_variant", "true_variant")},
-        **{name: getattr(judged, name) for name in (*names, "as_expected", "seconds")},
-    }
+    return " && ".join(lines) if lines else f"draftproof claims {judged['id']}"
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import INSTANCES, ledger, papers
 from draftproof.experiments.claims.verdicts import verdict
-from draftproof.experiments.cli.claims import fields, kept_file, summary
+from draftproof.experiments.cli.claims import command_of, kept_file, summary
 from draftproof.experiments.grid.machines import Machines
 from draftproof.experiments.grid.run import run
 from draftproof.experiments.grid.store import Store
@@ -33,11 +33,12 @@ def write(given: Namespace) -> int:
     rows = []
     os.chdir(ROOT)
     for judged in verdicts:
-        if judged.instance is not None:
-            write_whole(INSTANCES / f"{judged.claim.id}.json", judged.instance.dumps())
-        rows.append(fields(judged, kept_file(judged)))
+        if judged["refuting"] is not None:
+            write_whole(INSTANCES / f"{judged['id']}.json", judged["refuting"].dumps())
+        file = kept_file(judged)
+        rows.append(judged | {"instance": file, "command": command_of(judged, file)})
     write_whole(PAGE, with_table(PAGE.read_text(encoding="utf-8"), "claims", "\n".join(lines(rows)) + "\n"))
-    return 0 if all(judged.as_expected for judged in verdicts) else 1
+    return 0 if all(judged["as_expected"] for judged in verdicts) else 1
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

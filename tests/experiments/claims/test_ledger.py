@@ -14,7 +14,7 @@ from draftproof.experiments.claims.quantities import mean_accuracies
 from draftproof.experiments.claims.runs import efficiency
 from draftproof.experiments.claims.statements import STATEMENTS, Outcome
 from draftproof.experiments.claims.verdicts import verdict
-from draftproof.experiments.cli.claims import fields, kept_file
+from draftproof.experiments.cli.claims import command_of, kept_file
 from draftproof.experiments.pages.claims import PAGE, line
 from draftproof.experiments.pages.site import ROOT
 from draftproof.simulator.drafts import Delayed
@@ -120,10 +120,9 @@ def test_the_page_and_its_instances_are_of_the_ledger():
 def test_every_claim_has_the_verdict_of_the_page(monkeypatch, name):
     monkeypatch.chdir(ROOT)
     found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
-    assert found.as_expected
-    row = fields(found, kept_file(found))
-    assert line(row) in LINES
-    assert found.instance is None or row["command"] in LINES
+    assert found["as_expected"]
+    assert line(found) in LINES
+    assert found["refuting"] is None or command_of(found, kept_file(found)) in LINES
 
 
 @pytest.mark.parametrize(
@@ -171,9 +170,8 @@ def test_a_claim_whose_test_proves_nothing_is_not_as_expected(monkeypatch, chang
     planted = replace(claim, **new, status="refuted" if "true" in new else "holds")
     monkeypatch.setattr(work, "claim_named", lambda _: planted)
     found = verdict(planted, rows_of(planted))
-    assert found.status == status
-    assert not found.as_expected
-    assert found.defects == ((defect,) if defect else ())
+    assert (found["status"], found["as_expected"]) == (status, False)
+    assert found["defects"] == ([defect] if defect else [])
 
 
 def test_equally_often_right_twice_and_never_has_a_mean_length_of_one_and_products_of_three_quarters():

@@ -3,7 +3,6 @@
 import pytest
 
 from draftproof.experiments.claims import verdicts, work
-from draftproof.experiments.claims.ledger import ledger
 
 #: Two that take well under a second, one of them refuted.
 PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
@@ -46,8 +45,8 @@ def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch
 
 
 def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
-    wrong = verdicts.Verdict(ledger()[0], "refuted", "planted")
-    monkeypatch.setattr(verdicts, "verdict", lambda *_: wrong)
+    judge = verdicts.verdict
+    monkeypatch.setattr(verdicts, "verdict", lambda *given: judge(*given) | {"as_expected": False})
     ran = draftproof("claims", "actions", "gbv-one-path-is-block", "--jobs", 1)
     assert ran.code == 1
     assert "not its recorded status" in ran.out
