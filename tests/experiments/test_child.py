@@ -236,15 +236,6 @@ def test_a_verdict_that_could_not_be_written_is_none(tmp_path, file):
         assert code == 2
 
 
-def test_a_pipe_that_nobody_reads_has_a_code_of_its_own(tmp_path, file):
-    file("pass")
-    read, write = os.pipe()
-    os.close(read)
-    code, _, _ = ran(tmp_path, "check", "mine.py:Mine", *SMALL, stdout=write, stderr=subprocess.DEVNULL)
-    os.close(write)
-    assert code == 141
-
-
 def test_a_closed_standard_output_is_refused(draftproof, monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     ran = draftproof("check", "block", *SMALL)

@@ -11,6 +11,7 @@ from draftproof.experiments.grid import machines, store
 from draftproof.experiments.shared import code
 from draftproof.experiments.shared.code import ROOT, own_digest
 from draftproof.simulator.errors import InvalidInput
+from tests.quick import quick
 
 
 def test_a_change_of_any_source_of_ours_changes_the_digest_of_all(tmp_path, monkeypatch):
@@ -125,32 +126,27 @@ def test_a_verdict_follows_a_module_elsewhere(ran):
     assert "REFUTED " not in ran(*COMMANDS["compare"]).out
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    "executed",
-    [
-        "import runpy; runpy.run_path('src/late.py')",
-        "import pathlib; exec(pathlib.Path('src/late.py').read_text())",
+#: What a verifier executes when it is loaded and when it verifies, and a file that then is another one.
+EXECUTED = {
+    "run": ("import runpy; runpy.run_path('src/late.py')", "pass", "src/late.py"),
+    "text": ("import pathlib; exec(pathlib.Path('src/late.py').read_text())", "pass", "src/late.py"),
+    "module by its file": (
         "import importlib.util as u; s = u.spec_from_file_location('late', 'src/late.py'); "
-        "s.loader.exec_module(u.module_from_spec(s))",
-    ],
-)
-def test_a_file_that_is_executed_without_an_import_counts(ran, executed):
-    Path("src/late.py").write_text("")
-    Path("here/mine.py").write_text(f"{executed}\n" + VERIFIER.format(first="pass"))
-    assert ran(*COMMANDS["compare"]).code == 0
-    assert "not taken" not in ran(*COMMANDS["compare"]).err
-    Path("src/late.py").write_text("# other\n")
-    assert "not taken" in ran(*COMMANDS["compare"]).err
+        "s.loader.exec_module(u.module_from_spec(s))", "pass", "src/late.py",
+    ),
+    "imported while it verifies": ("", "import late", "src/late.py"),
+    "new in front of an old one": ("", "pass", "here/rate.py"),
+}  # fmt: skip
 
 
-@pytest.mark.heavy
-def test_a_module_that_is_imported_while_it_verifies_counts(ran):
-    Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
+@pytest.mark.parametrize("name", quick(EXECUTED, ("run", "new in front of an old one")))
+def test_a_file_that_is_executed_counts(ran, name):
+    first, later, changed = EXECUTED[name]
     Path("src/late.py").write_text("")
+    Path("here/mine.py").write_text(f"{first}\n" + VERIFIER.format(first=later))
     assert ran(*COMMANDS["compare"]).code == 0
     assert "not taken" not in ran(*COMMANDS["compare"]).err
-    Path("src/late.py").write_text("# other\n")
+    Path(changed).write_text("RATE = 0  # other\n")
     assert "not taken" in ran(*COMMANDS["compare"]).err
 
 
@@ -166,12 +162,6 @@ def test_a_module_that_another_process_imports_counts(ran, monkeypatch, tmp_path
     assert "not taken" not in ran(*line).err
     Path("src/late.py").write_text("# other\n")
     assert "not taken" in ran(*line).err
-
-
-def test_a_new_module_in_front_of_an_old_one_counts(ran):
-    assert ran(*COMMANDS["compare"]).code == 0
-    Path("here/rate.py").write_text("RATE = 0\n")
-    assert "not taken" in ran(*COMMANDS["compare"]).err
 
 
 def test_rows_of_ours_do_not_depend_on_the_files_of_others(ran):

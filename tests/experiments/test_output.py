@@ -7,16 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from draftproof.experiments.cli.compare.views import comparison
 from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.result import Table
-from draftproof.experiments.shared import progress
 from draftproof.experiments.shared.output import csv_cell, printable_json
-from draftproof.experiments.shared.progress import PlainConsole, bar, remark
+from draftproof.experiments.shared.progress import PlainConsole, remark
 from draftproof.simulator import Card
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, cut, printable
@@ -44,39 +42,12 @@ def test_what_a_terminal_obeys_is_written_out():
         assert "\\u202eb\\x9b31m" in text
 
 
-def test_markup_of_a_name_is_text():
-    table = RichTable(title=MARKUP)
-    table.add_column(MARKUP)
-    assert drawn(MARKUP) == MARKUP + "\n"
-    assert MARKUP in drawn(table)
-
-
-def test_styles_of_ours_are_drawn():
-    stream = io.StringIO()
-    PlainConsole(file=stream, force_terminal=True, color_system="standard").print(Text("x", "bold"))
-    assert stream.getvalue() == "\x1b[1mx\x1b[0m\n"
-
-
 def test_a_remark_is_one_line(capsys):
     remark(f"{EVIL}\ndraftproof: LOSSLESS {MARKUP}")
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert err[:-1].isprintable()
     assert MARKUP in err
-
-
-def test_a_bar_shows_its_label_as_it_is(monkeypatch):
-    stream, shown = io.StringIO(), []
-    monkeypatch.setattr(progress, "stderr", PlainConsole(file=stream, force_terminal=True, width=200))
-    add = Progress.add_task
-    monkeypatch.setattr(
-        Progress, "add_task", lambda self, label, **rest: shown.append(label) or add(self, label, **rest)
-    )
-    with bar(f"{MARKUP}\n{EVIL}", 1) as tick:
-        tick(1)
-    assert shown == [f"{MARKUP}\\n{printable(EVIL)}"]
-    assert "[red]x[/red]" in stream.getvalue()
-    assert "\x1b[2J" not in stream.getvalue()
 
 
 @pytest.mark.parametrize("text", ["plain", "é \u2603", EVIL, "a\nb", "\ud800", "\U0001f408", "\u2028"])
@@ -142,10 +113,6 @@ def test_figures_take_any_name():
         for delay in (0, 1)
     ]
     assert delay_figure(rows, MARKUP).startswith(b"\x89PNG")
-
-
-def test_a_table_of_a_comparison_shows_a_name_as_it_is():
-    assert "[red]x[/red]" in drawn(table().rich())
 
 
 @pytest.mark.parametrize("field", ["name", "title"])

@@ -82,21 +82,3 @@ def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
     )
     assert "by its structure" in table.out
     assert "PROVED" not in table.out
-
-
-def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_them():
-    from draftproof.simulator.origins import is_library
-    from draftproof.verifiers import make
-
-    kind = type(make("naive_tree"))
-
-    class Inherits(kind):
-        pass
-
-    patched = kind()
-    object.__setattr__(patched, "verify", make("nss").verify)
-    assert is_library(make("naive_tree"))
-    assert not is_library(Inherits())
-    assert not is_library(patched)
-    assert is_library(make("spectr"))
-    assert not is_library(type(make("spectr"))(lambda p, q, k: k))

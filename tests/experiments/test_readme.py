@@ -2,7 +2,6 @@
 
 import doctest
 import inspect
-import json
 import re
 import shlex
 import sys
@@ -22,8 +21,7 @@ from draftproof.experiments.inputs.verifiers import find_verifier, from_file
 from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
 from draftproof.experiments.pages.site import GENERATED
-from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, WIDTH, fitted, with_table, words_of
-from draftproof.experiments.pages.tutorial import NOTEBOOK
+from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, fitted, with_table, words_of
 from draftproof.experiments.pages.verifiers import PAGE, lossless_on_delayed, reference, relations, shortfalls
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
@@ -51,19 +49,6 @@ def test_links_of_the_pages_lead_somewhere():
             path = (readme.parent / link).resolve()
             made = path.is_relative_to(ROOT / "docs") and path.relative_to(ROOT / "docs").as_posix() in GENERATED
             assert path.exists() or made, (readme, link)
-
-
-def test_the_first_page_is_short():
-    assert len(TEXT.split()) <= 500
-
-
-def test_code_of_the_pages_is_not_wider_than_the_site_shows_it():
-    for page in PAGES:
-        blocks = re.findall(r"^ *```[^\n]*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        assert not [line for block in blocks for line in block.splitlines() if len(line) > WIDTH], page
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    code = [line.rstrip() for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
-    assert not [line for line in code if len(line) > WIDTH]
 
 
 def test_the_findings_of_the_first_page_are_those_of_their_records():
@@ -119,11 +104,6 @@ def test_citation_and_changes_have_the_version_of_the_project():
     version = re.search(r'^version = "(.*)"$', project, re.MULTILINE)[1]
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == version
     assert re.search(r"^## (.*)$", changes, re.MULTILINE)[1] == version
-
-
-def test_every_command_is_named_on_the_first_page():
-    part = TEXT.partition("## Five questions")[2].partition("\n## ")[0]
-    assert [name for name in COMMANDS if not re.search(rf"`(draftproof )?{name}\b", part)] == []
 
 
 def timed(command, shown):

@@ -13,7 +13,6 @@ import typer
 
 from draftproof.experiments import cli, runtime
 from draftproof.experiments.runtime import limited, temporary
-from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.errors import InvalidInput, TooLarge
 
 BOTH = pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -232,11 +231,6 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path, folder):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-
-
-def test_the_longest_name_that_the_file_system_takes_can_be_written(tmp_path):
-    write_whole(tmp_path / ("é" * 127), "here")
-    assert [each.read_text() for each in tmp_path.iterdir()] == ["here"]
 
 
 def test_packages_that_a_command_does_not_need_are_not_imported():

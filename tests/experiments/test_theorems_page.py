@@ -1,12 +1,12 @@
 """The page of theorems: its rows are what `prove` gives for the list, and what has no row is not called proved."""
 
 import pytest
+from tests.frozen import key_of, table_rows
 
 from draftproof import check
 from draftproof.experiments.cli.prove import prove
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.pages.theorems import PAGE, about, claims, filled, row_of
-from tests.frozen import key_of, table_rows
 
 PATH, PAIR = "delayed:K=1,L1=0,L2=2", "delayed:K=2,L1=0,L2=1"
 ROWS = table_rows(PAGE.read_text(encoding="utf-8"))

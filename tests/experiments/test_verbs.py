@@ -190,12 +190,6 @@ def test_no_file_that_is_read_is_written(draftproof, line, flag) -> None:
     assert Path("mine.py").read_text() == MINE
 
 
-@pytest.mark.parametrize("line", [("compare", "naive"), ("prove", "naive"), ("claims",)])
-def test_no_work_is_done_by_no_process(draftproof, line) -> None:
-    ran = draftproof(*line, "--jobs", 0)
-    assert (ran.code, "jobs 0: give at least 1" in ran.err) == (2, True)
-
-
 def test_a_row_without_numbers_has_the_columns_of_the_others() -> None:
     table = Table([Column("masses", "exact"), Column("mean", "exact")], [[None, HALF], [[HALF, HALF], None]])
     read = pd.read_csv(io.StringIO(table.csv()))

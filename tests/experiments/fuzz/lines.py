@@ -1,29 +1,4 @@
-"""Command lines, each run in a fork of this process: quick, and whatever it does stays there."""
-
-import gc
-import importlib
-import io
-import os
-import pkgutil
-import resource
-import select
-import signal
-import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import Any
-
-import typer
-
-from draftproof import lp_analysis, simulator
-from draftproof.experiments import cli
-from draftproof.experiments.grid import figures as drawing
-from draftproof.experiments.shared import progress
-from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
+"""Valid command lines to mutate, and the verifier of a user that they name."""
 
 #: Valid lines, most of them quick. Files: an instance, a certificate, a store of rows, times, a text, a verifier.
 LINES = tuple(
@@ -65,8 +40,6 @@ LINES = tuple(
     --version
     """.strip().splitlines()
 )
-#: Seconds of the clock within which something is heard of every line.
-MOST_WAITED = 6.0 * SECONDS
 #: Lines that need models; they end before any of them is trained.
 MODEL_LINES = tuple(
     line.split()
@@ -88,108 +61,3 @@ class Own:
 def first(root, a=0):
     return root.children[:1], 0
 """
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a line ended: the exit code, None where it was still at work; what is wrong with that, None for nothing."""
-
-    code: int | None
-    wrong: str | None
-
-
-class Watcher:
-    """Runs lines in forks. A fork that takes too long is ended: it is at work, or it hangs."""
-
-    def __init__(self, folder: Path, more: Sequence[ModuleType] = ()) -> None:
-        for room in (cli, simulator, lp_analysis, *more):  # once, not in every fork
-            for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
-                with suppress(ModuleNotFoundError):  # without torch
-                    importlib.import_module(module.name)
-        drawing.matplotlib_pyplot()
-        self._program: Any = typer.main.get_command(
-            cli.program()
-        )  # once, too: most of the time of a line that is refused
-        with redirect_stderr(io.StringIO()):
-            self._ran(["check", "nobody", "--K", "1"])
-        self._out, self._err = (os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("stdout", "stderr"))
-
-    def run(self, line: Sequence[str], patience: float = 0.3) -> Ended:
-        """One line, in a process of its own with a limit on memory. patience: seconds for work that has begun."""
-        for descriptor in (self._out, self._err):
-            os.ftruncate(descriptor, 0)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        begun, begin = os.pipe()
-        gc.freeze()  # a fork copies what its collector touches
-        process = os.fork()
-        if process == 0:
-            self._child(line, begin)
-        os.close(begin)
-        try:
-            self._said_something(process, begun)
-            at_work = bool(self._waited(begun, 0) and os.read(begun, 1))
-            if self._waited(begun, patience if at_work else 0):  # at its end, when the fork is gone
-                return self._judged(os.waitstatus_to_exitcode(os.wait4(process, 0)[1]))
-            os.killpg(process, signal.SIGKILL)
-            os.wait4(process, 0)
-            return Ended(None, None if at_work else f"nothing came of it in {SECONDS} s of work or {MOST_WAITED:.0f} s")
-        finally:
-            os.close(begun)
-
-    def _said_something(self, process: int, begun: int) -> None:
-        """Waits for so many seconds of the processor, and not for ever: on a machine that is busy they take longer."""
-        ticks, used, end = os.sysconf("SC_CLK_TCK"), 0.0, time.monotonic() + MOST_WAITED
-        while used < SECONDS and time.monotonic() < end and not self._waited(begun, 1):
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            used = (int(fields[11]) + int(fields[12])) / ticks
-
-    @staticmethod
-    def _waited(pipe: int, seconds: float) -> bool:
-        """Whether something was written into a pipe within that time, or everybody who could write is gone."""
-        return bool(select.select([pipe], [], [], seconds)[0])
-
-    def _child(self, line: Sequence[str], begin: int) -> None:
-        code = 99
-        try:
-            os.setsid()
-            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
-            os.dup2(self._out, 1)
-            os.dup2(self._err, 2)
-            sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
-            sys.stdin = open(os.devnull)  # noqa: SIM115
-            progress._lines = self._marked(progress._lines, begin)
-            code = self._ran(line)
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-
-    def _ran(self, line: Sequence[str]) -> int:
-        sys.argv = ["draftproof", *line]
-        return cli.run(self._program, "draftproof")
-
-    @staticmethod
-    def _marked(lines: Any, begin: int) -> Any:
-        """Progress that says, once, that work has begun."""
-        first = iter([b"1"])
-
-        @contextmanager
-        def marked(*given: Any) -> Iterator[Any]:
-            os.write(begin, next(first, b""))
-            with lines(*given) as tick:
-                yield tick
-
-        return marked
-
-    def _judged(self, code: int) -> Ended:
-        err = os.pread(self._err, 10**6, 0).decode(errors="replace")
-        lines = err.strip().splitlines()
-        if "Traceback" in err or code not in (0, 1, 2, 3):
-            return Ended(code, f"exit code {code}: {err[-1500:]}")
-        if code == 2:
-            said = [each for each in lines if each.startswith("draftproof: ")]
-            if len(said) != 1 or said != lines[-1:]:
-                return Ended(code, f"not one line: {err[-600:]!r}")
-        longest = max(map(len, lines), default=0)
-        return Ended(code, None if longest <= CHARACTERS else f"{longest} characters: {err[:600]!r}")

@@ -11,7 +11,6 @@ import pytest
 from draftproof.experiments.gallery import measuring as work
 from draftproof.experiments.gallery import page as views
 from draftproof.experiments.gallery.entries import ENTRIES
-from draftproof.simulator.audit import Audit
 
 #: What each witness prints: found and wanted, in the order of its line.
 WITNESSES = {
@@ -101,21 +100,6 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
     assert re.search("recorded +lossless", ran.out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("audit", "nobody", "--gallery", "."), "the gallery has no 'nobody'"),
-        (("audit", "--gallery", ".", "--K", "1"), "an entry as it was recorded; leave out K"),
-        (("audit",), "name one function"),
-        (("list", "galleries"), "no list of galleries; choose from verifiers"),
-    ],
-)
-def test_what_cannot_be_is_one_line(draftproof, arguments, words):
-    ran = draftproof(*arguments)
-    assert ran.code == 2
-    assert words in ran.err
-
-
 def test_ctrl_c_shows_the_entries_that_are_done(draftproof, tmp_path, monkeypatch):
     installed = [entry for entry in ENTRIES if entry.is_installed]
     assert len(installed) > 1
@@ -130,34 +114,6 @@ def test_ctrl_c_shows_the_entries_that_are_done(draftproof, tmp_path, monkeypatc
     assert ran.code == 130
     assert re.search(f"name +{installed[0].name}", ran.out)
     assert f"interrupted at {installed[1].name}" in ran.err
-
-
-def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
-    ran = draftproof("audit", "eagle-posterior", "--gallery", str(tmp_path))
-    assert ran.code == 2
-    assert "has no file of these entries" in ran.err
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("after", [0, 1])
-def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
-    judged: list[object] = []
-
-    def judge(audit, instance, *given):
-        if len(judged) == after:
-            raise KeyboardInterrupt
-        judged.append(instance)
-        return one_by_one(audit, instance, *given)
-
-    def take(root):
-        return (), 0
-
-    one_by_one = Audit.judge
-    monkeypatch.setattr(Audit, "judge", judge)
-    entry = replace(ENTRIES[0], build=lambda folder, path: take, interface="tree", scheme=None, cases=None, options={})
-    with pytest.raises(KeyboardInterrupt):
-        work.run(entry, tmp_path, "2026-01-01")
-    assert len(judged) == after
 
 
 def test_recording_keeps_the_others(tmp_path, monkeypatch):

@@ -13,9 +13,9 @@ import pytest
 from draftproof.experiments.grid import store as stores
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Question, run
-from draftproof.experiments.grid.store import Store, check_store, stored_rows
+from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.simulator.errors import InvalidInput
-from tests.experiments.grid.stores import DAMAGE, change
+from tests.experiments.grid.stores import change
 
 COMPARE = (
     "compare",
@@ -78,17 +78,6 @@ def test_a_change_of_any_column_is_found(tmp_path, capsys, column, value):
     assert numbers(Store(str(path))) == [0, 2]
     assert capsys.readouterr().err.count("does not match its digest") == 1
     assert [each["n"] for each in stored_rows(str(path))] in ([0, 2], [2, 0])
-
-
-def test_stores_are_looked_at_before_the_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    written(Path("r.db"))
-    change("r.db", DAMAGE)
-    check_store("r.db")
-    assert capsys.readouterr().err == ""  # the row is named once: where it is read
-    Path("other").write_text("notes")
-    with pytest.raises(InvalidInput, match="is no store of rows"):
-        check_store("other")
 
 
 @pytest.mark.heavy
@@ -184,20 +173,6 @@ def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
         each.communicate()
     assert [each.returncode for each in runs] == [0] * 6
     assert len(Store(str(tmp_path / "r.db"))) == 6
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
-def test_devices_and_pipes_are_no_stores(draftproof):
-    os.mkfifo("pipe")
-    for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
-        for command in (
-            ("compare", "nss", "--world", "family:dirichlet,vocab=2", "--L2", 1),
-            ("model", "validate", "naive"),
-        ):
-            ran = draftproof(*command, "--resume", path)
-            assert ran.code == 2
-            assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
-            assert "training" not in ran.err  # it is said before the work
 
 
 @pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "file:x.db", ""])

@@ -45,33 +45,6 @@ def test_a_regular_expression_is_written_last_with_its_commas(draftproof):
     assert "regex '((' cannot be read: missing )" in refused.err
 
 
-@pytest.mark.parametrize("name", ["bits", "eos", "table", "regex"])
-def test_choose_takes_what_its_baseline_does(draftproof, name, tmp_path):
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
-    value = {"bits": "4", "eos": "2", "table": "000", "regex": "0*"}[name]
-    refused = draftproof("model", "choose", "--world", f"models:{tmp_path}", "--sampling", f"{name}={value}")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert f"generate of transformers, the baseline, does not sample with {name}" in refused.err
-    assert f"leave out {name}" in refused.err
-
-
-def test_policies_tell_no_other_q(draftproof, tmp_path):
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
-    given = ("--world", f"models:{tmp_path}", "--draft-sampling", "temperature=.5", "--told", "draft")
-    refused = draftproof("model", "validate", "--policy", "static", *given)
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "policy goes without told" in refused.err
-
-
-@pytest.mark.parametrize("setting", ["min_p=.1", "ties=first", "table=000"])
-def test_selectors_are_trained_for_what_they_know_of_the_sampling(draftproof, setting, tmp_path):
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
-    given = ("--kind", "selector", "--world", f"models:{tmp_path}")
-    refused = draftproof("model", "train", *given, "--sampling", f"top_p=.9,{setting}")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert f"networks know temperature and top_p; leave out {setting.partition('=')[0]}" in refused.err
-
-
 def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
     refused = draftproof("check", "naive", "--world", f"models:{tmp_path}")
