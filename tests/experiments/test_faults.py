@@ -86,7 +86,7 @@ COMMANDS = {
     "bound --bias": f"bound block {WORLD} --bias 0,.1 --certificate c.json --plot b.png -o a.json",
     "check, two tokenizers": "check slem --world strings:drafted=2,after=a -o a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",
-    "audit": "audit own.py:first --witness w.json -o a.json",
+    "audit": "audit own.py:first --witness w.json --resume r -o a.json",
     "vectors": "vectors --cases short -o a.json",
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json -o a.json",
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json -o a.json",
