@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
-from draftproof.simulator.drafts import LARGEST
 from draftproof.simulator.errors import InvalidInput, TooLarge, cut
 
 #: Most texts that the ranges of one text stand for.
@@ -15,7 +14,7 @@ MOST_TEXTS = 1_000_000
 _RANGE = re.compile(r"(?<==)(\d{1,9})\.\.(\d{1,9})(?=,|$)")
 
 
-def expand(text: str) -> list[str]:
+def expand(text: str, most: int = MOST_TEXTS) -> list[str]:
     """The texts that a text with ranges stands for: `"delayed:K=1..2,L2=1..2"` has four; raises `InvalidInput`."""
     parts = _RANGE.split(text)  # text, first, last, text, first, last, text
     ranges = [range(int(first), int(last) + 1) for first, last in zip(parts[1::3], parts[2::3], strict=True)]
@@ -24,8 +23,8 @@ def expand(text: str) -> list[str]:
         count *= len(each)
     if count == 0:
         raise InvalidInput(f"a range in {cut(repr(text))} is empty; write the smaller number first")
-    if count > MOST_TEXTS:
-        raise TooLarge(f"{cut(repr(text))} stands for {count:,} of them, more than {MOST_TEXTS:,}; give smaller ranges")
+    if count > most:
+        raise TooLarge(f"{cut(repr(text))} stands for {count:,} of them, more than {most:,}; give smaller ranges")
     made = []
     for numbers in product(*ranges):
         ends = [f"{number}{rest}" for number, rest in zip(numbers, parts[3::3], strict=True)]
@@ -49,17 +48,3 @@ def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
             raise InvalidInput(f"{spec!r} gives {key.strip()!r} twice; give it once")
         parameters[key.strip()] = value.strip()
     return parameters
-
-
-def parse_range(text: str, flag: str) -> range:
-    """The numbers of `"3"` or `"1..4"`; raises `InvalidInput` naming the flag."""
-    shown = cut(repr(text))
-    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
-    if not match:
-        raise InvalidInput(f"{flag} {shown}: give a whole number or a range such as 1..4")
-    first, last = int(match[1]), int(match[2] or match[1])
-    if last > LARGEST:
-        raise InvalidInput(f"{flag} {shown}: numbers above {LARGEST} make no draft tree of interest")
-    if last < first:
-        raise InvalidInput(f"{flag} {shown} is empty; write the smaller number first")
-    return range(first, last + 1)

@@ -6,16 +6,14 @@ The tree of `sequoia` is planned from the acceptance vector of the instances tha
 from __future__ import annotations
 
 import copyreg
-import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
-from itertools import product
-from math import prod
 from typing import Any, TypeAlias
 
-from draftproof.experiments.inputs.grammar import expand, parse_assignments, parse_range
+from draftproof.experiments.inputs.grammar import expand, parse_assignments
 from draftproof.experiments.inputs.strings import StringsWorld
 from draftproof.experiments.inputs.verifiers import from_file, loaded
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World
@@ -28,10 +26,9 @@ from draftproof.simulator.drafts import (
     Sequoia,
     UserScheme,
     parameter_kinds,
-    scheme_from_dict,
 )
 from draftproof.simulator.drafts.user_scheme import CONTRACT
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
@@ -44,40 +41,22 @@ Schemes: TypeAlias = str | DraftScheme | Sequence[Any]
 MOST_SHAPES = 100_000
 
 
-def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:
-    """`NAME`, `NAME:key=value,..` or `FILE.py:NAME`, the latter with `:key=value,..` too; raises `InvalidInput`.
+def find_scheme(spec: str) -> DraftScheme:
+    """`NAME`, `NAME:key=value,..`, `FILE.py:NAME` or `FILE.py:NAME:key=value,..`; raises `InvalidInput`.
 
-    flags: parameters from other options. Lists of whole numbers are written with dashes: `tree=2-1-0-0`.
+    Lists of whole numbers are written with dashes: `tree=2-1-0-0`.
     """
     if from_file(spec):
-        return _from_file(spec, dict(flags or {}))
+        return _from_file(spec)
     name, _, rest = spec.partition(":")
     check_scheme_name(name)
-    kinds = parameter_kinds(name)
-    for key in flags or {}:
+    kinds, given = parameter_kinds(name), parse_assignments(rest, name, spec)
+    for key in given:
         if key not in kinds:
-            raise InvalidInput("--" + _meaningless(key, name))
-    assigned = parse_assignments(rest, name, spec)
-    given = {key: _value(kinds.get(key, int), key, text, spec) for key, text in assigned.items()}
-    twice = set(given) & set(flags or {})
-    if twice:
-        raise InvalidInput(f"{spec!r} and --{min(twice)} both give {min(twice)}; give it once")
-    return make_scheme(name, {**given, **(flags or {})})
-
-
-def make_scheme(name: str, parameters: Mapping[str, Any]) -> DraftScheme:
-    """A built-in scheme; raises `InvalidInput` for a parameter that it does not have."""
-    fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
-    for key in parameters:
-        if key not in fields:
-            raise InvalidInput(_meaningless(key, name))
-    scheme: DraftScheme = SCHEMES[name](**parameters)
+            takes = ", ".join(sorted(kinds))
+            raise InvalidInput(f"{key} has no meaning for the scheme {name}; it takes {takes}: {default_spec(name)}")
+    scheme: DraftScheme = SCHEMES[name](**{key: _value(kinds[key], key, text, spec) for key, text in given.items()})
     return scheme
-
-
-def _meaningless(key: str, name: str) -> str:
-    takes = ", ".join(sorted(field.name for field in dataclasses.fields(SCHEMES[name])))
-    return f"{key} has no meaning for the scheme {name}; it takes {takes}: {default_spec(name)}"
 
 
 def check_scheme_name(name: str | None) -> None:
@@ -111,24 +90,25 @@ def default_spec(name: str) -> str:
 
 def _value(kind: type, key: str, text: str, spec: str) -> Any:
     """A parameter of a built-in scheme."""
-    if kind is tuple:
-        return tuple(whole(part, f"{key}={text} in {spec!r}") for part in text.split("-")) if text else ()
     if kind is str:
         return text
-    return parse_fraction(text) if kind is Fraction else whole(text, f"{key}={text} in {spec!r}")
+    if kind is Fraction:
+        return parse_fraction(text)
+    parts = [part for part in text.split("-") if text] if kind is tuple else [text]
+    for part in parts:
+        if not part.strip().isdecimal():
+            what = (
+                "whole numbers with dashes, as in 2-1-0-0"
+                if kind is tuple
+                else "a whole number or a range such as 1..4"
+            )
+            raise InvalidInput(f"{key}={cut(text)} in {cut(repr(spec))}: give {what}")
+    return tuple(map(int, parts)) if kind is tuple else int(text)
 
 
-def whole(text: str, where: str) -> int:
-    """A whole number; raises `InvalidInput`."""
-    if not text.strip().isdecimal():
-        raise InvalidInput(f"{where}: give whole numbers, those of a list with dashes, as in 2-1-0-0")
-    return int(text)
-
-
-def _from_file(spec: str, flags: dict[str, Any]) -> UserScheme:
+def _from_file(spec: str) -> UserScheme:
     """The scheme of a file: an object, or a class that is called with the parameters."""
-    entry, parameters = loaded(spec, "scheme")
-    given = {**parameters, **flags}
+    entry, given = loaded(spec, "scheme")
     if isinstance(entry, type):
         try:
             entry = entry(**given)
@@ -140,7 +120,7 @@ def _from_file(spec: str, flags: dict[str, Any]) -> UserScheme:
     return UserScheme(entry, {"file": spec, "hash": file_digest(file)})
 
 
-copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme), {})))  # other processes load the file
+copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme),)))  # other processes load the file
 
 
 def find_schemes(
@@ -152,56 +132,59 @@ def find_schemes(
 ) -> list[DraftScheme]:
     """The schemes of texts with ranges and of objects, each tree once; delayed(K=2, L1=0, L2=2) where none is given.
 
-    K, L1, L2: parameters of the schemes that are given as texts, a number or a range `1..4`. worlds: the first, if of
-    an instance file, says its scheme where none is given; the tree of `sequoia` is planned on the cases of the first,
-    and a best-first scheme gets a depth that its trees do not exceed in any of them. Raises `InvalidInput`.
+    K, L1, L2: written into the schemes that are given as texts, a number or a range `1..4`. worlds: the first, if of an
+    instance file, says its scheme where none is given; the tree of `sequoia` is planned on the cases of the first, and
+    a best-first scheme gets a depth that its trees do not exceed in any of them. Raises `InvalidInput`.
     """
     world = worlds[0] if worlds else None
     listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
-    given = {"K": K, "L1": L1, "L2": L2}
-    ranges = {name: parse_range(str(value), name) for name, value in given.items() if value is not None}
+    lengths = {name: str(value) for name, value in (("K", K), ("L1", L1), ("L2", L2)) if value is not None}
     made: list[DraftScheme] = []
     for scheme in listed:
         if scheme is not None and not isinstance(scheme, str):
             made.append(as_scheme(scheme))
             continue
-        texts = [None] if scheme is None else expand(scheme)
-        count = len(texts) * prod(map(len, ranges.values()))
-        if count > MOST_SHAPES:
-            raise InvalidInput(
-                f"{count:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller"
-            )
-        shapes = [dict(zip(ranges, numbers, strict=True)) for numbers in product(*ranges.values())]
-        several = len(texts) * len(shapes) > 1
-        made += [_of_world(*each, world) for each in product(texts, shapes) if not (several and _has_no_tree(*each))]
+        for key in lengths:
+            if scheme is not None and re.search(rf"[:,]\s*{key}\s*=", scheme):
+                raise InvalidInput(f"{scheme!r} and {key} both give {key}; give it once")
+        texts = expand(_with_lengths(_of_world(scheme, lengths, world), lengths), MOST_SHAPES)
+        made += [find_scheme(text) for text in texts if len(texts) == 1 or not _has_no_tree(text)]
     if not made:
         raise InvalidInput("there is no scheme: several branches need L2 of at least 1")
     return distinct([planned(each, worlds) if worlds else each for each in made])
 
 
-def _has_no_tree(spec: str | None, lengths: Mapping[str, int]) -> bool:
+def _with_lengths(spec: str, lengths: Mapping[str, str]) -> str:
+    """The text of a scheme with these parameters, in place of its own where it has them."""
+    file = re.match(r".*?\.py:[^:]+", spec) if from_file(spec) else None
+    name = file[0] if file else spec.partition(":")[0]
+    given = {**parse_assignments(spec[len(name) + 1 :], name, spec), **lengths}
+    return f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()) if given else name
+
+
+def _has_no_tree(spec: str) -> bool:
     """Whether several branches have no length, as some in a range of shapes do."""
-    name, _, rest = (spec or "delayed").partition(":")
-    given = {**parse_assignments(rest, name, spec or name), **lengths}
-    return name == "delayed" and str(given.get("L2")) == "0" and str(given.get("K", 2)) != "1"
+    name, _, rest = spec.partition(":")
+    given = parse_assignments(rest, name, spec)
+    return name == "delayed" and given.get("L2") == "0" and given.get("K") != "1"
 
 
-def _of_world(spec: str | None, lengths: dict[str, int], world: World | None) -> DraftScheme:
-    """A scheme; parameters that are not given come from an instance file, else from the defaults."""
+def _of_world(spec: str | None, lengths: Mapping[str, str], world: World | None) -> str:
+    """The text of a scheme without these lengths: an instance file or strings may say what is not given."""
     if isinstance(world, FileWorld):
         base = world.instance.scheme
         if spec is None and not lengths and "scheme" in world.instance.about:
             meant = world.instance.about["scheme"]
             raise InvalidInput(f"{world.path} is meant for the scheme {meant}; give it as the scheme")
         if base is not None and spec in (None, base.name):
-            made: DraftScheme = scheme_from_dict({**base.as_dict(), **lengths}) if lengths else base
-            return made
+            return scheme_spec(base)
         if spec in (None, "delayed") and "L2" not in lengths and world.instance.depth < 2:
-            length = max(world.instance.depth - lengths.get("L1", 0), 0)
-            lengths = {"K": 2 if length else 1, **lengths, "L2": length}
+            trunk = lengths.get("L1", "0")
+            length = max(world.instance.depth - (int(trunk) if trunk.isdecimal() else 0), 0)
+            return f"delayed:K={2 if length else 1},L2={length}"
     if isinstance(world, StringsWorld) and spec is None:
-        lengths = {**world.lengths, **lengths}
-    return find_scheme(spec or "delayed", lengths)
+        return _with_lengths("delayed", {name: str(value) for name, value in world.lengths.items()})
+    return spec or "delayed"
 
 
 def distinct(schemes: Iterable[DraftScheme]) -> list[DraftScheme]:

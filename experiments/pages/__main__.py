@@ -9,7 +9,6 @@ from types import MappingProxyType
 #: What is generated, each by the function `write` of its module.
 WRITERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "verifiers": ("the table of which verifier brings more", "pages.verifiers"),
         "transcripts": ("what commands print, in README files and docs", "pages.transcripts"),
         "tutorial": ("outputs of the tutorial", "pages.tutorial"),
         "claims": ("the page of claims and the instances that refute", "pages.claims"),

@@ -32,7 +32,7 @@ DOCS = ROOT / "docs"
 #: The pages outside of the folder of docs.
 SINGLE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 #: Pages whose tables need the room of the table of contents.
-WIDE = ("results/gallery.md", "results/order.md", "theory/theorems.md")
+WIDE = ("results/gallery.md", "theory/theorems.md")
 #: The target of a link or of a picture, without its anchor; not web addresses and anchors of the same page.
 LINK = re.compile(r"(\]\(|src=\")(?!\w+:)([^)#\"\s]+)")
 

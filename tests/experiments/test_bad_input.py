@@ -46,7 +46,7 @@ INSTANCES = {
 #: (arguments, what the message must name)
 FLAGS = [
     ("check blok", "did you mean 'block'"), ("check", "VERIFIER"), ("check block --K 0", "K = 0"),
-    ("check block --K x", "K 'x'"), ("check block --L1 -1", "L1 '-1'"), ("check block --K 2 --L2 0", "L2 = 0"),
+    ("check block --L1 -1", "L1=-1"), ("check block --K 2 --L2 0", "L2 = 0"),
     ("check block --scheme stratified:K=0", "K = 0"), ("bound --scheme systematic --K 0", "K = 0"),
     ("check block --scheme rsd_s:K=0", "K = 0"), ("compare block --scheme stratified:order=up", "order = 'up'"),
     ("bound --scheme systematic:order=1", "order = '1'"), ("check block --scheme stratified:L2=0", "L2 = 0"),
@@ -77,7 +77,7 @@ FLAGS = [
     ("check ensemble:w=2", "w = 2"),
     ("check ensemble:w=x", "'x'"), ("check block:w=1", "'w'"), ("check none.py:Mine", "none.py"),
     ("check block -o none/a.json", "none/a.json"), ("check block --witness none/a.json", "none/a.json"),
-    ("check block --frob", "--frob"), ("compare block --K 3..1", "'3..1'"), ("compare block --L1 a", "L1 'a'"),
+    ("check block --frob", "--frob"), ("compare block --K 3..1", "K=3..1' is empty"), ("compare block --L1 a", "L1=a"),
     ("compare block --budget 99", "99"), ("compare blok", "blok"), ("compare block --plot none/a.png", "none/a.png"),
     ("compare block --jobs 0", "jobs 0"), ("check block --K 1000000 --L2 1", "1000000"),
     ("check block --L2 1000000000", "1000000000"), ("compare block --L1 0..1000000000", "1000000000"),
@@ -217,7 +217,7 @@ FILED = [
     ("bound --bias x", "bias 'x' is no total variation"), ("bound --bias -1", "give numbers in 0..1"),
     ("bound --gap 0", "gap 0 is not positive; take one"), ("bound --seconds 0", "seconds 0 is not positive"),
     ("bound --gap x", "'--gap'"), ("bound --certificate none/c.json", "cannot write certificate none/c.json"),
-    ("bound --scheme beam", "unknown scheme 'beam'"), ("bound --K x", "K 'x': give a whole number"),
+    ("bound --scheme beam", "unknown scheme 'beam'"), ("bound --K x", "K=x in 'delayed:K=x': give a whole"),
     ("bound --bias 0 --plot none/a.png", "cannot write plot none/a.png"),
     ("claims gbv-at-least-blok", "did you mean gbv-at-least-block"), ("claims bogus", "experiments/claims/claims.toml"),
     ("claims actions --folder nowhere", "folder nowhere is not a folder; make it first"), ("claims --jobs 0", "jobs 0"),

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections import Counter
 from fractions import Fraction
-from itertools import chain, permutations
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ from draftproof.experiments.inputs.verifiers import find_verifier, from_file
 from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
 from draftproof.experiments.pages.site import GENERATED
-from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, fitted, with_table, words_of
-from draftproof.experiments.pages.verifiers import PAGE, lossless_on_delayed, reference, relations, shortfalls
+from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, fitted, words_of
+from draftproof.experiments.pages.verifiers import reference
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
 from draftproof.verifiers.strings import STRING_RULES
@@ -185,13 +185,6 @@ def test_commands_that_pages_quote_are_commands_about_what_there_is():
     assert asked > 50
 
 
-@pytest.mark.heavy
-def test_the_table_of_which_brings_more_is_the_computed_one():
-    names, text = lossless_on_delayed(), PAGE.read_text(encoding="utf-8")
-    made = with_table(text, "order", relations(names, shortfalls(names)))
-    assert made == text, "run `python -m draftproof.experiments.pages verifiers`"
-
-
 def test_every_verifier_has_its_line_its_section_and_its_docstring_in_the_reference():
     text = reference()
     for name, entry in REGISTRY.items():
@@ -199,17 +192,3 @@ def test_every_verifier_has_its_line_its_section_and_its_docstring_in_the_refere
         assert f"\n| [`{name}`](#{name.lower()}) | {entry.card.title} |" in text
         assert f"\n## {name}\n" in text
         assert inspect.cleandoc(module.__doc__) in text
-
-
-def test_relations_on_the_page_are_those_computed():
-    """Three rows and columns of the matrix, whose cells do not depend on the others but for the letters."""
-    few = ["nss", "naive", "block"]
-    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.match(r"\| \d+ `", line)]
-    names = [re.match(r"\| \d+ `(\w+)`", row)[1] for row in rows]
-    cells = {name: row.split("|")[2:-1] for name, row in zip(names, rows, strict=True)}
-    assert names == lossless_on_delayed()
-    below = shortfalls(few)
-    for a, b in permutations(few, 2):
-        printed = cells[a][names.index(b)].split()
-        assert (not below[a, b]) == (printed[0] in ("=", "≥", "**≥**"))
-    assert cells["block"][names.index("naive")].strip() == "**≥**"
