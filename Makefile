@@ -1,11 +1,10 @@
 # `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
 # `make check`: the heavy checks. `make speed`: how fast everything is. Needs Python 3.11+ and an index.
 # `make docs`: the site, in runs/site.
-# `make mutants SAMPLE=300`: so many small changes of the source, each against the tests of its room; goes on where it stopped.
+# `make mutants`: a fixed sample of small changes of the source, each against the tests of its room; none that was found may be lost.
 
 PYTHON ?= python3
 VENV ?= .venv
-SAMPLE ?= 300
 BIN := $(VENV)/bin
 
 # The tests start this program some hundred times: compiled modules are kept, also where the environment says otherwise.
@@ -80,7 +79,7 @@ $(VENV)/.mutants: $(VENV)/.dev
 	@touch $@
 
 mutants: $(VENV)/.mutants
-	$(BIN)/python tests/mutants/campaign.py --sample $(SAMPLE)
+	$(BIN)/python tests/mutants/frozen.py again
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,11 +1,12 @@
 """A fixed sample of mutants, some of every room: which the tests kill, before and after the source is redrawn.
 
-    python tests/mutants/frozen.py draw              writes `frozen.json` anew: a seeded sample, without outcomes
+    python tests/mutants/frozen.py draw [COUNT]      writes `frozen.json` anew: so many of each room, without outcomes
     python tests/mutants/frozen.py run [ROOM ..]     runs those without an outcome, and keeps it
     python tests/mutants/frozen.py again [ROOM ..]   runs the killed ones again; exit 1 if a kill is lost
 
-A mutant is known by its changed lines, not by its place: one whose lines stand elsewhere now is run there, against the
-tests of that room, and one whose lines are gone is named.
+Mutants come from cosmic-ray's operators; each runs in a forked process on a copy of the repository. A mutant is known
+by its changed lines, not by its place: one whose lines stand elsewhere now is run there, against the tests of that
+room, and one whose lines are gone is named.
 """
 
 import importlib
@@ -20,21 +21,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from campaign import HEAVY, ROOT, copied, sources, tried
 from places import Mutant, mutants_of
 from rooms import ROOMS, tests_of
+from running import HEAVY, ROOT, copied, sources, tried
 
 FROZEN = Path(__file__).with_name("frozen.json")
-#: Mutants of one room.
+#: Mutants of one room, where no number is given.
 SIZE = 10
 KILLED = ("killed", "timeout")
 
 
-def drawn(room: str) -> Iterator[dict[str, Any]]:
+def drawn(room: str, size: int) -> Iterator[dict[str, Any]]:
     """A seeded sample of a room: places drawn evenly, then one change of each."""
     draw = random.Random(f"frozen {room}")
     places = [(path, place) for path in sources(room) for place in sorted({m.place for m in changes(path)})]
-    for path, place in sorted(draw.sample(places, min(SIZE, len(places)))):
+    for path, place in sorted(draw.sample(places, min(size, len(places)))):
         mutant = draw.choice([each for each in changes(path) if each.place == place])
         yield {"room": room, "path": path, "before": mutant.before, "after": mutant.after}
 
@@ -94,7 +95,8 @@ def table(rows: Sequence[dict[str, Any]], key: str) -> None:
 def main(arguments: Sequence[str]) -> int:
     what, *rooms = arguments or ["help"]
     if what == "draw":
-        write([row for room in ROOMS for row in drawn(room)])
+        size = int(rooms[0]) if rooms else SIZE
+        write([row for room in ROOMS for row in drawn(room, size)])
         return 0
     rows = json.loads(FROZEN.read_text(encoding="utf-8"))
     mine = [row for row in rows if not rooms or row["room"] in rooms]

@@ -63,23 +63,6 @@ class Mutant:
     def after(self) -> str:
         return self._lines[1]
 
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        """What an argument that it is equivalent names."""
-        return self.path, self.before, self.after
-
-    @property
-    def key(self) -> str:
-        """The same as long as its file does not change around it."""
-        return f"{self.path} {self.operator} {self.occurrence} {self.before}"
-
-    def row(self) -> dict[str, Any]:
-        """The row of a run, but for what came out."""
-        return {
-            "key": self.key, "path": self.path, "line": self.place[0], "operator": self.operator,
-            "before": self.before, "after": self.after,
-        }  # fmt: skip
-
 
 @functools.cache
 def _operator(name: str) -> Any:
