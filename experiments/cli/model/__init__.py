@@ -26,7 +26,7 @@ _SELECTOR = ("selector",)
 KINDS = ("pair", *HEADS, *_SELECTOR)
 #: The kinds of `train` that take each parameter; the others are for all kinds.
 OF_KINDS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("text", "recipe", "tokenizer", "vocab", "seconds", "device"), ("pair",)),
+    **dict.fromkeys(("text", "recipe", "tokenizer", "vocab", "device"), ("pair",)),
     "world": (*HEADS, *_SELECTOR),
     "steps": ("pair", *HEADS),
     "places": ("specblock",),
@@ -47,7 +47,6 @@ def train(
     tokenizer: str = "letters",
     vocab: int | None = None,
     steps: int | None = None,
-    seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
     places: int | None = None,
@@ -80,7 +79,6 @@ def train(
     Other Parameters:
         recipe: Of a pair; deep: a target of 64 layers and a draft of one.
         cost: Times for a selector, as draft=1,branch=.1,target=10,node=.1 or a file (default: measured).
-        seconds: Training time of a pair in place of steps; steps then differ from run to run.
         seed: Of weights and batches.
         device: Of a pair: auto (CUDA where there is one), cpu or cuda.
         places: Of specblock: the depths that one pass drafts (default 4).
@@ -100,7 +98,7 @@ def train(
         if kind not in kinds and given[name] != parameter.default:
             raise InvalidInput(f"{name} belongs to kind {' or '.join(kinds)}; leave it out")
     check_files([world, text, cost], {"resume": resume})
-    _check_ranges(given, steps=(1, None), seconds=(1, None), seed=(0, None), places=(1, 16), trees=(2, None))
+    _check_ranges(given, steps=(1, None), seed=(0, None), places=(1, 16), trees=(2, None))
     if kind != "pair" and world is None:
         raise InvalidInput(f"world is missing: the models that {kind} is for, as models:FOLDER or models:target=PATH")
     from draftproof.experiments.models.pair.devices import libraries
@@ -109,7 +107,7 @@ def train(
     from draftproof.experiments.cli.model import training
 
     if world is None:
-        return training.pair_result(out, text, recipe, tokenizer, vocab, steps, seconds, seed, device)
+        return training.pair_result(out, text, recipe, tokenizer, vocab, steps, seed, device)
     wanted = models_request(world)
     if (folder := out or wanted.folder) is None:
         raise InvalidInput(f"out is missing: the folder for the {kind} of these models")
@@ -182,7 +180,7 @@ def validate(
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from draftproof.experiments.models.loop.setting import setting
+    from draftproof.experiments.models.measure.setting import setting
     from draftproof.experiments.models.pair.opened import open_pair
 
     roots = None if wanted is None else wanted.roots

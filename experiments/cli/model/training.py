@@ -36,7 +36,6 @@ def pair_result(
     tokenizer: str,
     vocab: int | None,
     steps: int | None,
-    seconds: float | None,
     seed: int,
     device: str,
 ) -> Result:
@@ -44,7 +43,7 @@ def pair_result(
     if out is None:
         raise InvalidInput("out is missing: the folder for the pair")
     where = choose_device(device)
-    chosen = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, seconds, recipe)
+    chosen = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, recipe)
     record, reused = make_pair(chosen, out, where)
     configuration, bits = record["configuration"], record["bits_per_character"]
     rows = [

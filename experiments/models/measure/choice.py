@@ -11,8 +11,8 @@ from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot, style
 from draftproof.experiments.grid.groups import FEWEST, few_text
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination
-from draftproof.experiments.models.loop.setting import device_name
 from draftproof.experiments.models.measure.rounds import Interval, Text, beside, speed_up
+from draftproof.experiments.models.measure.setting import device_name
 from draftproof.experiments.models.measure.writers import ASSISTED, Way, sampling_of
 from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.simulator.drafts import Delayed

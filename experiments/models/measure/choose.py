@@ -25,22 +25,22 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
 from draftproof.experiments.models.loop.generation import plain_text
 from draftproof.experiments.models.loop.loop import check_pair
-from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.choice import choice_result
 from draftproof.experiments.models.measure.passes import measure_passes
 from draftproof.experiments.models.measure.rounds import Text, Turn, one_round, speed_up
+from draftproof.experiments.models.measure.setting import Setting, setting
 from draftproof.experiments.models.measure.verifiers import QUICK, claims, exact_checks, refuse_planned
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
     Way,
-    ignored_generation_settings,
     missing_assisted,
     timed_text,
 )
+from draftproof.experiments.models.pair.devices import generation_settings
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.result import Result
 from draftproof.experiments.runtime import limited
@@ -398,7 +398,7 @@ def choose(
     assert_declared(named)
     check_pair(opened.pair)
     shared = setting(opened.pair, sampling, opened.roots(amount.roots, amount.roots), seed, vectors)
-    with measured_by(clock, opened.pair.device), ignored_generation_settings(shared):
+    with measured_by(clock, opened.pair.device), generation_settings(shared.pair.target):
         different, notes = planned(schemes, shared)
         amount, said = fitting(shared, different, amount)
         quick, late = by_speed(named, opened.pair.vocab_size)

@@ -7,8 +7,6 @@ caches, and exactly as many tokens as asked for: stop tokens are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import torch
@@ -16,11 +14,10 @@ import torch
 from draftproof.experiments.inputs.verifiers import Combination
 from draftproof.experiments.models.loop.generate_with import Generating
 from draftproof.experiments.models.loop.generation import Piece
-from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
 from draftproof.experiments.models.measure.rounds import Turn
-from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.measure.setting import Setting
 from draftproof.experiments.models.pair.pair import Narrow
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
@@ -31,21 +28,6 @@ from draftproof.simulator.protocol import Context
 GENERATE, ASSISTED = "generate", "assisted generation"
 #: A way of writing: one of these, or a verifier on a scheme.
 Way: TypeAlias = str | Combination
-
-
-@contextmanager
-def ignored_generation_settings(setting: Setting) -> Iterator[None]:
-    """While the body runs, the target's own generation settings are ignored: no stop token, no penalty."""
-    _, transformers = libraries()
-    target = setting.pair.target
-    before, verbosity = target.generation_config, transformers.logging.get_verbosity()
-    target.generation_config = transformers.GenerationConfig()
-    transformers.logging.set_verbosity_error()  # assisted generation warns of settings that it makes itself
-    try:
-        yield
-    finally:
-        target.generation_config = before
-        transformers.logging.set_verbosity(verbosity)
 
 
 def sampling_of(sampling: Sampling) -> dict[str, Any]:

@@ -48,6 +48,19 @@ def quiet_loading() -> Iterator[None]:
             log.enable_progress_bar()
 
 
+@contextmanager
+def generation_settings(model: Any, **settings: Any) -> Iterator[None]:
+    """While the body runs, `generate` of the model takes these settings for its own, and warns of nothing."""
+    _, transformers = libraries()
+    before = model.generation_config
+    model.generation_config = transformers.GenerationConfig(**settings)
+    try:
+        with quiet_loading():  # assisted generation warns of settings that it makes itself
+            yield
+    finally:
+        model.generation_config = before
+
+
 def choose_device(name: str) -> Any:
     """The torch device; `auto` is CUDA if available. Raises `InvalidInput` for an unknown or unavailable device."""
     torch, _ = libraries()

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from draftproof.experiments.models.pair.pair import ROLES
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
 from draftproof.experiments.runtime import temporary
-from draftproof.experiments.shared.progress import Tick, bar, remark
+from draftproof.experiments.shared.progress import bar, remark
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
@@ -113,7 +113,7 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
     for role, size, plan in _roles(recipe):
         begun = perf_counter()
         made[role] = _train_one(role, recipe, size, plan, training, device)
-        remark(f"{role}: {made[role].steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
+        remark(f"{role}: {plan.steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
     models = [made[role].model for role, _, _ in _roles(recipe)]
     quality = measure(models, training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window)
     with saving("the pair"):
@@ -128,7 +128,7 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
         "versions": model_versions(),
         "device": device.type,
         "characters": {"training": len(corpus.training), "held_out": len(corpus.held_out)},
-        "steps": {role: trained.steps for role, trained in made.items()},
+        "steps": {role: plan.steps for role, _, plan in _roles(recipe)},
         "loss_bits_per_token": {role: trained.loss for role, trained in made.items()},
         "parameters": {
             role: sum(weights.numel() for weights in trained.model.parameters()) for role, trained in made.items()
@@ -143,24 +143,12 @@ def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, d
     first = replace(size, layers=initial.layers) if initial else size
     model = new_model(first, recipe.vocab_size, recipe.seed)
     if initial:
-        with bar(f"training the {role}'s first {initial.layers} layers, %", 100) as tick:
-            trained = train(model, tokens, initial.plan, recipe.seed, device, _in_percent(tick))
-        remark(f"{role} of {initial.layers} layers: {trained.steps} steps, loss {trained.loss:.3f} bits")
+        with bar(f"training the {role}'s first {initial.layers} layers", initial.plan.steps) as tick:
+            trained = train(model, tokens, initial.plan, recipe.seed, device, tick)
+        remark(f"{role} of {initial.layers} layers: {initial.plan.steps} steps, loss {trained.loss:.3f} bits")
         model = grown(trained.model, size.layers)
-    with bar(f"training the {role}, %", 100) as tick:
-        return train(model, tokens, plan, recipe.seed + bool(initial), device, _in_percent(tick))
-
-
-def _in_percent(tick: Tick) -> Callable[[float], None]:
-    """A callback for shares of the work that moves a bar of whole percents."""
-    done = 0.0
-
-    def advance(share: float) -> None:
-        nonlocal done
-        before, done = done, done + 100 * share
-        tick(round(done) - round(before))
-
-    return advance
+    with bar(f"training the {role}", plan.steps) as tick:
+        return train(model, tokens, plan, recipe.seed + bool(initial), device, tick)
 
 
 def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:

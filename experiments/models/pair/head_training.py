@@ -15,7 +15,7 @@ recipes: passes of the head over its own outputs (`OwnOutputs`), and blocks of s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from draftproof.experiments.models.pair.hidden import additive, shifted
 from draftproof.experiments.models.pair.pair import Pair, target_digest
 from draftproof.experiments.models.pair.training import Plan, fitted, last_tenth
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.progress import Progress
 
 #: Windows, steps and learning rate of each kind: about a minute or two of one processor for a small target.
 PLANS: Mapping[str, Plan] = {
@@ -78,7 +79,7 @@ def make_head(
     steps: int,
     seed: int,
     folder: str | Path,
-    tick: Callable[[int], None],
+    tick: Progress,
     places: int | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Train and save a head for the target, or use the one in the folder; returns its record, and whether it was there.
@@ -111,7 +112,7 @@ def make_head(
     return record, False
 
 
-def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Progress) -> dict[str, Any]:
     """Train and save; tick: called with 1 after every step."""
 
     def losses_of(windows: Any) -> tuple[Any, Any]:
@@ -119,7 +120,7 @@ def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: C
             rows = head.target(windows, use_cache=False).logits.softmax(-1)
         return _loss(head, windows, seen[0], rows)
 
-    losses = fitted(head, tokens, plan, np.random.default_rng(seed), plan.window, losses_of, lambda _: tick(1))
+    losses = fitted(head, tokens, plan, np.random.default_rng(seed), plan.window, losses_of, tick)
     with saving("the head"):
         head.save_pretrained(folder)
     return {

@@ -135,7 +135,7 @@ def open_pair(wanted: PairRequest | None, seed: int = 0, quick: bool = False) ->
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder:
         if wanted is None:
             wanted = PairRequest(f"{folder}/pair")
-            recipe = choose_recipe(read_corpus(EMBEDDED), "letters", None, seed, QUICK_STEPS if quick else None, None)
+            recipe = choose_recipe(read_corpus(EMBEDDED), "letters", None, seed, QUICK_STEPS if quick else None)
             with _threads(True):
                 make_pair(recipe, f"{folder}/pair", choose_device(wanted.device))
         opened = load_wanted(wanted)

@@ -1,8 +1,7 @@
 """Train a small pair of causal language models; the same recipe gives the same models.
 
 That holds on one machine, with one number of threads and one set of versions, as these decide the order of sums.
-AdamW with a linear warm-up and a cosine decay over windows drawn at random. A run is given by its number of steps; with
-a limit in seconds the schedule follows the clock instead, and the number of steps that were done is part of the result.
+AdamW with a linear warm-up and a cosine decay over windows drawn at random.
 
 A target with many layers is trained with few first. Then copies of each layer are inserted behind it with output
 weights 0, which change nothing until they are trained (function-preserving growth, Net2Net, arXiv:1511.05641).
@@ -13,7 +12,6 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import cos, log, pi
 from statistics import fmean
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import libraries, within_memory
 from draftproof.experiments.models.pair.tokenizers import KINDS
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.progress import Progress
 
 #: Longest text that a trained model can be asked about, in tokens.
 LONGEST = 4096
@@ -50,8 +49,8 @@ class Plan:
     """How a model is trained. Windows hold `window` tokens; `batch` of them make a step.
 
     noise: share of the tokens read that are replaced by random ones, so that a text seen many times is not learned by
-    heart. decay: weight decay. Raises `InvalidInput` for counts below 1, a rate or a time that is not positive, and a
-    noise outside 0 to 1.
+    heart. decay: weight decay. Raises `InvalidInput` for counts below 1, a rate that is not positive, and for a noise
+    outside 0 to 1.
     """
 
     steps: int
@@ -60,7 +59,6 @@ class Plan:
     rate: float = 3e-3
     noise: float = 0.0
     decay: float = 0.1
-    seconds: float | None = None
 
     def __post_init__(self) -> None:
         if min(self.steps, self.batch) < 1 or self.window < 2:
@@ -68,8 +66,8 @@ class Plan:
                 f"training of {self.steps} steps with {self.batch} windows of {self.window} tokens is none; "
                 "use at least 1 step, 1 window and 2 tokens"
             )
-        if not self.rate > 0 or (self.seconds is not None and not self.seconds > 0):
-            raise InvalidInput(f"learning rate {self.rate} and seconds {self.seconds} must be above 0")
+        if not self.rate > 0:
+            raise InvalidInput(f"learning rate {self.rate} must be above 0")
         if not (0 <= self.noise < 1 and self.decay >= 0):
             raise InvalidInput(
                 f"noise {self.noise} must be at least 0 and below 1, weight decay {self.decay} at least 0"
@@ -78,10 +76,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model in evaluation mode, the steps done, and the mean loss of the last tenth, in bits per token."""
+    """A trained model in evaluation mode, and the mean loss of the last tenth of the steps, in bits per token."""
 
     model: Any
-    steps: int
     loss: float
 
 
@@ -107,8 +104,8 @@ def new_model(size: Size, vocab_size: int, seed: int) -> Any:
         return transformers.LlamaForCausalLM(config)
 
 
-def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Callable[[float], None]) -> Trained:
-    """Train `model` in place on tokens of shape `(n,)`; `tick` is told the share of the work that each step was.
+def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Progress) -> Trained:
+    """Train `model` in place on tokens of shape `(n,)`; `tick` is called with 1 after every step.
 
     Raises `InvalidInput` where the text is shorter than a window or the device has no space.
     """
@@ -128,7 +125,7 @@ def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Cal
     with within_memory("training", device):
         model = model.to(device)
         losses = fitted(model, tokens, plan, generator, plan.window + 1, losses_of, tick)
-    return Trained(model.requires_grad_(False), len(losses), last_tenth(losses))
+    return Trained(model.requires_grad_(False), last_tenth(losses))
 
 
 def fitted(
@@ -138,7 +135,7 @@ def fitted(
     generator: np.random.Generator,
     length: int,
     losses_of: Callable[[Any], tuple[Any, Any]],
-    tick: Callable[[float], None],
+    tick: Progress,
 ) -> list[float]:
     """Train a model in place, and put it in evaluation mode; the losses that are shown, step by step, in nats.
 
@@ -150,23 +147,21 @@ def fitted(
     text, offsets = torch.as_tensor(np.asarray(tokens), device=device), torch.arange(length, device=device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
     losses: list[float] = []
-    begun, done = perf_counter(), 0.0
     model.train()
-    while done < 1:
+    for step in range(plan.steps):
         starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
         windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
         for group in optimizer.param_groups:
-            group["lr"] = plan.rate * rate_at(len(losses), done)
+            group["lr"] = plan.rate * rate_at(step, step / plan.steps)
         loss, shown = losses_of(windows)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
         optimizer.step()
         # As a number: tensors that are kept would fragment the memory for the next step's logits, by a gigabyte in a
-        # hundred steps. Reading it also waits for the device, whose time counts towards a limit in seconds.
+        # hundred steps.
         losses.append(float(shown.detach()))
-        before, done = done, _share(plan, len(losses), begun)
-        tick(min(done, 1.0) - before)
+        tick(1)
     model.eval()
     return losses
 
@@ -174,10 +169,6 @@ def fitted(
 def last_tenth(losses: Sequence[float]) -> float:
     """The mean loss of the last tenth of the steps, in bits."""
     return fmean(losses[-max(1, len(losses) // 10) :]) / log(2)
-
-
-def _share(plan: Plan, steps: int, begun: float) -> float:
-    return steps / plan.steps if plan.seconds is None else (perf_counter() - begun) / plan.seconds
 
 
 def rate_at(step: int, done: float) -> float:
@@ -218,10 +209,6 @@ def grown(model: Any, layers: int) -> Any:
         layer.self_attn.layer_idx = number
     larger.model.layers = torch.nn.ModuleList(stack)
     return larger.requires_grad_(True)
-
-
-#: The target's share of a time limit for both models; and the share of that before the target grows.
-TARGET_SHARE, INITIAL_SHARE = 0.8, 0.5
 
 
 @dataclass(frozen=True)
@@ -287,43 +274,25 @@ RECIPES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def choose_recipe(
-    corpus: Corpus,
-    tokenizer: str,
-    vocab_size: int | None,
-    seed: int,
-    steps: int | None,
-    seconds: float | None,
-    name: str = "small",
+    corpus: Corpus, tokenizer: str, vocab_size: int | None, seed: int, steps: int | None, name: str = "small"
 ) -> Recipe:
-    """The recipe of this name with what the options change; raises `InvalidInput` for options that contradict.
+    """The recipe of this name with what the options change; raises `InvalidInput` for an unknown one.
 
-    steps: of the target; those of the other plans are scaled in proportion. seconds: for both models together.
+    steps: of the target; those of the other plans are scaled in proportion.
     """
     if tokenizer not in KINDS:
         raise InvalidInput(f"unknown tokenizer {tokenizer!r}; choose {', '.join(KINDS)}")
     if name not in RECIPES:
         raise InvalidInput(f"unknown recipe {name!r}; choose {' or '.join(RECIPES)}")
-    if steps is not None and seconds is not None:
-        raise InvalidInput("steps and seconds both say how long to train; give one of them")
     made = Recipe(corpus, tokenizer, seed=seed, **RECIPES[name][tokenizer])
     if vocab_size is not None:
         made = replace(made, vocab_size=vocab_size)
-    if steps is not None:
-        share = steps / made.target_plan.steps
-        made = _replanned(made, lambda plan, _: replace(plan, steps=max(1, round(plan.steps * share))))
-    if seconds is not None:
-        made = _replanned(made, lambda plan, part: replace(plan, seconds=seconds * part))
-    return made
-
-
-def _replanned(recipe: Recipe, changed: Callable[[Plan, float], Plan]) -> Recipe:
-    """The recipe with all plans changed. changed: a function of a plan and its share of the time."""
-    share = INITIAL_SHARE if recipe.initial else 0.0
-    made = replace(
-        recipe,
-        target_plan=changed(recipe.target_plan, TARGET_SHARE * (1 - share)),
-        draft_plan=changed(recipe.draft_plan, 1 - TARGET_SHARE),
-    )
-    if recipe.initial is None:
+    if steps is None:
         return made
-    return replace(made, initial=replace(recipe.initial, plan=changed(recipe.initial.plan, TARGET_SHARE * share)))
+    share = steps / made.target_plan.steps
+
+    def scaled(plan: Plan) -> Plan:
+        return replace(plan, steps=max(1, round(plan.steps * share)))
+
+    initial = made.initial and replace(made.initial, plan=scaled(made.initial.plan))
+    return replace(made, target_plan=scaled(made.target_plan), draft_plan=scaled(made.draft_plan), initial=initial)

@@ -19,8 +19,8 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import LABEL_BUDGET, deepest, labels
 from draftproof.experiments.models.loop.loop import check_pair
-from draftproof.experiments.models.loop.setting import seed_of
 from draftproof.experiments.models.measure.passes import measured_times
+from draftproof.experiments.models.measure.setting import seed_of
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest

@@ -29,7 +29,7 @@ from draftproof.experiments.models.expect.expected import (
     predict,
 )
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
-from draftproof.experiments.models.loop.setting import Setting, seed_of
+from draftproof.experiments.models.measure.setting import Setting, seed_of
 from draftproof.experiments.models.measure.verifiers import MeasuredVerifier
 from draftproof.experiments.models.validate.agreement import Agreement, compare
 from draftproof.experiments.runtime import limited

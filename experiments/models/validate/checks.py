@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import GenerationConfig
 
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.drafting import nodes_of
@@ -15,7 +14,7 @@ from draftproof.experiments.models.loop.generation import text_after
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.devices import quiet_loading
+from draftproof.experiments.models.pair.devices import generation_settings
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme, Verifier
@@ -120,16 +119,8 @@ def _cache_difference(kept: ModelCache, rebuilt: ModelCache, tolerance: float) -
 def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
     """The text of `generate(do_sample=False)` of the target, without the penalties in its generation settings."""
     ids = torch.tensor([list(prompt)], device=pair.device)
-    config: Any = GenerationConfig
-    own, ends = pair.target.generation_config, list(_ends(pair.target)) or None
-    pair.target.generation_config = config(pad_token_id=0, eos_token_id=ends)
-    try:
-        with quiet_loading():
-            written = pair.target.generate(
-                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=tokens
-            )
-    finally:
-        pair.target.generation_config = own
+    with generation_settings(pair.target, pad_token_id=0, eos_token_id=list(_ends(pair.target)) or None):
+        written = pair.target.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=tokens)
     return tuple(written[0, len(prompt) :].tolist())
 
 

@@ -22,9 +22,9 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import POLICY_BUDGET, expected
 from draftproof.experiments.models.loop.choosing import BlockStart, Chooser
 from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
+from draftproof.experiments.models.measure.setting import Setting
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 from draftproof.experiments.models.selector.chooser import by_function, by_network
 from draftproof.experiments.models.selector.features import hidden_widths, pass_times

@@ -15,8 +15,8 @@ from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.loop.loop import Loop, check_pair
-from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.supported import check_roots
+from draftproof.experiments.models.measure.setting import Setting
 from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, claims
 from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.agreement import LEVEL, ChiSquare, agreement_of, table_chi_square

@@ -12,7 +12,7 @@ from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_p
 from draftproof.experiments.grid.groups import FEWEST, GROUPS_NOTE, few_text, group_columns, mean_by_group
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.models.expect.expected import SUMS
-from draftproof.experiments.models.loop.setting import Setting
+from draftproof.experiments.models.measure.setting import Setting
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS
 from draftproof.experiments.models.validate.run import Report, Validation
 from draftproof.experiments.result import Column, Result, Table

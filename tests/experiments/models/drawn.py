@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.caches import prompt_pass
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -33,7 +34,9 @@ from draftproof.simulator.drafts import (
     WithoutReplacement,
     lossless_for,
 )
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
+from tests.experiments.models.laws import ROOT
 
 
 class Twins:
@@ -170,3 +173,16 @@ def _off(model, kept, sequence, text):
         ),
         default=0.0,
     )
+
+
+def drafted_rows_off(pair, scheme, steps=6):
+    """The largest difference of a row that was drafted from in many blocks, from a plain pass; and how many rows."""
+    loop, way = Loop(pair, Sampling()), (make("traversal"), scheme)
+    state, text, differences = loop.start(ROOT), list(ROOT), []
+    for seed in range(steps):
+        for context, row in loop.drafted(state, scheme, coin_for("numpy", seed)).rows[0].known.items():
+            differences.append(abs(row - continued_rows(pair, "draft", Sampling(), text, [context])[0]).max())
+        (block,), state = loop.step(state, *way, coin_for("numpy", seed))
+        text += block.tokens
+    assert len(text) >= len(ROOT) + steps
+    return max(differences, default=0.0), len(differences)

@@ -1,6 +1,5 @@
 """Drafts that are made for a target: their rows by another road, the laws of what they draft, and what is refused."""
 
-import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -8,30 +7,18 @@ import pytest
 import torch
 import transformers
 
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import load_pair
 from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
-from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
-from draftproof.verifiers import make
-from tests.experiments.models.laws import ROOT
 from tests.quick import quick
 
-WARM = Sampling(temperature=1.3)
 SPECS = ("ngram:order=2", "lookup:n=2,smoothing=0.3", "early:layers=1")
 #: The last by default, the others with the heavy tests.
 ONE_QUICKLY = quick(SPECS, SPECS[2:])
 #: Mostly every token is the next one after the token before.
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
-
-
-def drafted_by(pair, spec, text=TEXT):
-    """The same target with a draft that is made for it."""
-    return dataclasses.replace(pair, draft=make_draft(spec, pair.target, text))
 
 
 def interpolated(text, context, token, size):
@@ -94,24 +81,6 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(random_pair,
     there = {weights.data_ptr() for weights in target.parameters()}
     assert all(weights.data_ptr() in there for weights in draft.parameters())
     assert len(list(draft.parameters())) < len(list(target.parameters()))
-
-
-@pytest.mark.parametrize("spec", ONE_QUICKLY)
-def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair, spec):
-    pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), spec)
-    loop, way = Loop(pair, Sampling()), (make("block"), Delayed(3, 1, 2))
-    state, text, compared = loop.start(ROOT), list(ROOT), 0
-    for seed in range(5):
-        known = loop.drafted(state, way[1], coin_for("numpy", seed)).rows[0].known
-        for context, row in known.items():
-            # What is left of rounding: passes of other shapes sum in another order.
-            whole = pair.rows("draft", [[*text, *context]], root=len(text))[0].numpy()
-            assert row == pytest.approx(whole, abs=1e-9)
-        compared += len(known)
-        (block,), state = loop.step(state, *way, coin_for("numpy", seed))
-        text += block.tokens
-    assert compared > 5 * 3
-    assert caches(loop, *way, ROOT, 8, 0).passed
 
 
 @pytest.mark.parametrize("spec", ONE_QUICKLY)

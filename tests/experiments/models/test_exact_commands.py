@@ -1,6 +1,7 @@
 """The exact commands on a pair of models: their own rows of p and q, exactly, after roots of a text."""
 
 import pickle
+import shlex
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -133,20 +134,6 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof, models):
     assert draftproof("audit", f"{own}:first", *world(models, roots=1, vocab=5), "--K", 1, "--L2", 1).code == 1
 
 
-@pytest.mark.heavy
-def test_depths_are_those_of_the_models_for_every_sampling(draftproof, models):
-    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9")
-    given = (*world(models, roots=2), "--jobs", 1, "--L1", 0, "--L2", 2, "--no-optimum", "--by", "depth", "--json")
-    rows = draftproof("compare", "traversal", *given, *samplings).json["by_depth"]
-    assert [row["depth"] for row in rows] == [1, 2, 1, 2]
-    for sampling, lines in (((), rows[:2]), (("--sampling", "top_p=.9"), rows[2:])):
-        compared = draftproof("compare", "traversal", *given, *sampling, "--K", "1..2").json
-        one, two = (law["block_efficiency_float"] for law in compared["rows"])
-        assert lines[0]["gain_float"] == pytest.approx(two - one, abs=1e-12)
-        assert compared["by_depth"][-1]["reached_float"] == lines[1]["reached_float"]
-    assert rows[0]["distance_float"] != rows[2]["distance_float"]
-
-
 MASKS = "eos=t,min_new_tokens=1,no_repeat_ngram_size=2,stop_strings=e·|nn"
 
 
@@ -266,3 +253,40 @@ def test_what_fits_no_models_is_one_line(draftproof, models, keys, options, word
     ran = draftproof("check", "naive", *world(models, **keys), *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]
+
+
+ASKED = """
+verifiers = ["naive", "traversal"]
+optimum = true
+world = "models:target={folder}/target,draft={folder}/draft,text=text.txt,roots=2"
+sampling = "temperature=.7"
+scheme = "delayed:K=2,L2=1"
+"""
+
+
+@pytest.fixture
+def asked(tiny_folder, tmp_path):
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+    (tmp_path / "models.toml").write_text(ASKED.format(folder=tiny_folder))
+
+
+def test_a_report_has_their_rows_and_commands_that_print_them_again(draftproof, asked):
+    ran = draftproof("compare", "models.toml", "--jobs", 1, "--resume", "rows.db", "--json")
+    assert ran.code == 0
+    summary = draftproof("report", "rows.db", "--json").json
+    assert "on 1 world (models)" in summary["notes"][0]
+    rows = {row["verifier"]: row for row in ran.json["rows"]}
+    for found in summary["verifiers"]:
+        row = rows[found["verifier"]]
+        assert found["mean"] == pytest.approx(row["block_efficiency_float"], rel=1e-12)
+        assert 1 - found["below"] == pytest.approx(row["block_efficiency_float"] / row["optimum_float"], rel=1e-6)
+        [again] = draftproof(*shlex.split(found["command"])[1:], "--resume", "rows.db", "--json").json["rows"]
+        assert again["strong_id"] == row["strong_id"]
+
+
+def test_several_processes_have_the_tables_of_one(draftproof, asked, monkeypatch):
+    monkeypatch.setattr("draftproof.experiments.grid.machines.PARALLEL_FROM_SECONDS", 0.0)
+    alone, together = (draftproof("compare", "models.toml", "--jobs", jobs, "--json").json["rows"] for jobs in (1, 2))
+    for row in (*alone, *together):
+        del row["seconds"]
+    assert alone == together

@@ -9,7 +9,7 @@ import torch
 from draftproof import generate_with
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.run import Validation, greedy_fields
@@ -82,16 +82,6 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof, tmp_path):
 
 def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof, tmp_path):
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
-    ran = draftproof(
-        "model",
-        "train",
-        "--kind",
-        "eagle",
-        "--world",
-        "models:target=target,text=text.txt",
-        "--out",
-        "head",
-        "--steps",
-        2,
-    )
+    given = "model train --kind eagle --world models:target=target,text=text.txt --out head --steps 2"
+    ran = draftproof(*given.split())
     assert ran.code == 0, ran.err

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import predict
-from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.expect.problem import pair_problem
+from draftproof.experiments.models.measure.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
-from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.corpus import Corpus, model_bits
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
-from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, with_bos
+from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, spread_roots, with_bos
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.selector import fitting, training
 from draftproof.experiments.models.selector.rivals import Labelled, gain_interval
@@ -114,6 +116,37 @@ def test_roots_of_a_text_are_of_the_length_that_is_said(pair):
     found = Opened(pair, CORPUS, context=5).roots(None, 3)
     assert [len(each) for each in found.contexts] == [6, 6, 6]
     assert found.contexts[0] == (BEGIN, *pair.encode(CORPUS.held_out)[:5])
+
+
+def test_roots_are_prefixes_that_the_models_see_in_use(pair):
+    opened, plain = Opened(pair, CORPUS), pair.encode(CORPUS.held_out)
+    roots = opened.roots(2, 2).contexts
+    assert roots == ((BEGIN, *plain[:16]), (BEGIN, *plain[len(plain) // 2 :][:16]))
+    problem = pair_problem(opened, Sampling(), count=2)
+    assert problem.contexts == roots
+    assert "<s>" not in problem.words[0]
+    assert "2 roots of Python's documentation (pydoc_data.topics)" in str(problem)
+    given = pair_problem(opened, Sampling(), root=pair.decode(plain[:3]))
+    assert given.contexts == ((BEGIN, *plain[:3]),)
+    assert [root[0] for root in spread_roots(plain, 4, pair.begins)] == [BEGIN] * 4
+    assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]
+
+
+def test_held_out_text_is_scored_behind_a_beginning():
+    entered = []
+
+    class Even:
+        device = "cpu"
+
+        def __call__(self, batch, use_cache):
+            entered.append(batch)
+            return SimpleNamespace(logits=torch.zeros(*batch.shape, 4))
+
+    text = np.arange(30) % 4
+    assert model_bits(Even(), text[:10], text[10:], 4, 8, (BEGIN,)) == pytest.approx(2)
+    (batch,) = entered
+    assert (batch[:, 0] == BEGIN).all()
+    assert batch[0, 1:].tolist() == [*text[6:10], *text[10:14]]
 
 
 GOOD = '{"text": "the"}'
@@ -269,22 +302,9 @@ def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(dra
     monkeypatch.setattr(training, "GRID", (fitting.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(fitting, "EPOCHS", 3)
     lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]
-    given = (
-        "model",
-        "train",
-        "--kind",
-        "selector",
-        *world(models, device="cpu", prompts=file_of(*lines), roots=18),
-        "--out",
-        "kept",
-        "--K",
-        "1..2",
-        "--L1",
-        0,
-        "--L2",
-        1,
-    )
-    given = (*given, "--cost", "draft=1,target=3")
+    models = world(models, device="cpu", prompts=file_of(*lines), roots=18)
+    few = ["--out", "kept", "--K", "1..2", "--L1", "0", "--L2", "1", "--cost", "draft=1,target=3"]
+    given = ("model", "train", "--kind", "selector", *models, *few)
     ran = draftproof(*given, "-o", "s.json")
     assert ran.code == 0, ran.err
     found = json.loads(Path("s.json").read_text())

@@ -49,9 +49,8 @@ def test_exact_labels_are_the_laws_on_whole_tables(exact_pair, verifier):
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
-@pytest.mark.parametrize("verifier", ["specinfer", "traversal"])
-def test_sampled_labels_are_near_the_laws(random_pair, verifier):
-    pair = random_pair(vocab=2, dtype=torch.float64)
+def test_sampled_labels_are_near_the_laws(random_pair):
+    verifier, pair = "traversal", random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
     found = expected.labels(make(verifier), actions, Contexts(pair, Sampling(), [ROOT]), 300, 0)
     assert found[0] == 1

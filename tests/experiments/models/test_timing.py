@@ -53,13 +53,6 @@ def test_times_that_cost_would_refuse_are_not_written():
         time_model("draft=1,target=2").text("cost.json")
 
 
-def test_passes_of_a_pair_are_measured(random_pair):
-    pair = random_pair()
-    found = measure_passes(pair, pair.target, 40, (1, 8), repetitions=2)
-    assert list(found) == [1, 8]
-    assert min(found.values()) > 0
-
-
 def test_contexts_beyond_the_positions_are_refused(random_pair):
     pair = random_pair(family="GPT2")
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):

@@ -67,11 +67,6 @@ def test_a_tokenizer_that_cannot_be_made_is_one_clear_line(kind, size, text, wor
     assert "\n" not in str(refused.value)
 
 
-def test_the_same_text_gives_the_same_byte_pairs():
-    first, second = (make_tokenizer("bpe", 600, TEXT) for _ in range(2))
-    assert first.vocab == second.vocab
-
-
 @pytest.mark.parametrize("mark", [{}, {"draftproof_kind": "unheard-of"}])
 def test_a_tokenizer_made_elsewhere_has_no_kind(mark):
     assert load_tokenizer(SimpleNamespace(init_kwargs=mark)).kind is None

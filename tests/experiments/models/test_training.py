@@ -15,7 +15,6 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair, new_folder
 from draftproof.experiments.models.pair.pair import load_folder
-from draftproof.experiments.models.pair.tokenizers import KINDS
 from draftproof.experiments.models.pair.training import (
     InitialTarget,
     Plan,
@@ -69,14 +68,6 @@ def test_bits_per_token_are_minus_the_mean_logarithm_of_what_came(count):
     assert found == pytest.approx(by_hand, abs=1e-6)  # the model's logits are float32
 
 
-def test_bits_do_not_depend_on_the_batches(tiny_pair, monkeypatch):
-    tokens = np.random.default_rng(0).integers(0, 8, 300)
-    whole = model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32)
-    monkeypatch.setattr("draftproof.experiments.models.pair.corpus.BATCH_ENTRIES", 32 * 8 * 3)
-    # Passes over other batches differ in float32 rounding.
-    assert model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32) == pytest.approx(whole, abs=1e-5)
-
-
 def test_bits_use_the_training_text_as_context_and_score_every_token_once():
     # Period 2, across the border: every held-out token is the one two places before.
     tokens = np.array([0, 1] * 50)
@@ -94,13 +85,6 @@ def test_n_gram_bits_are_those_of_the_n_gram_pair(order):
     assert ngram_bits(tokens[:28_000], tokens[28_000:], 4, order) == pytest.approx(-np.log2(rows).mean(), abs=1e-8)
 
 
-def test_n_gram_bits_are_there_for_the_largest_vocabulary_of_a_tokenizer():
-    tokens = np.random.default_rng(0).integers(0, 5, 400)
-    size = max(largest for _, largest in KINDS.values())
-    few, many = (ngram_bits(given[:300], given[300:], size, 3) for given in (tokens, tokens * 9_000 + 7))
-    assert few == pytest.approx(many, abs=1e-12)  # the same numbers at other places
-
-
 def test_training_learns_what_can_be_learned():
     tokens = np.array([0, 1, 2, 3] * 200)
     plan = Plan(steps=60, batch=8, window=16, rate=1e-2)
@@ -108,8 +92,7 @@ def test_training_learns_what_can_be_learned():
     made = train(new_model(Size(16, 1, 2), 4, 0), tokens, plan, 0, CPU, parts.append)
     assert model_bits(made.model, tokens, tokens[:40], 4, 16) < 0.05
     assert made.loss < 0.1
-    assert made.steps == len(parts) == 60
-    assert sum(parts) == pytest.approx(1, abs=1e-12)  # a sum of sixty rounded shares
+    assert parts == [1] * 60
     assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
@@ -125,14 +108,6 @@ def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned
     text = np.array([0, 1, 2, 3] * 200)
     made = train(new_model(Size(16, 1, 2, tied=True), 4, 0), text, plan, 0, CPU, lambda _: None)
     assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
-
-
-def test_a_time_limit_stops_training_and_counts_the_steps():
-    plan = Plan(steps=1, batch=1, window=4, seconds=0.3)
-    parts = []
-    made = train(new_model(Size(8, 1, 1), 4, 0), np.zeros(50, dtype=np.int64), plan, 0, CPU, parts.append)
-    assert made.steps == len(parts) >= 1
-    assert sum(parts) == pytest.approx(1, abs=1e-9)  # a sum of rounded shares of the time
 
 
 def test_training_keeps_no_tensor_of_the_steps_that_are_done():
@@ -308,20 +283,16 @@ def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe, tmp_path):
 
 
 def test_the_deep_recipe_and_what_options_change(tiny_recipe):
-    def deep(vocab=None, steps=None, seconds=None):
-        return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, seconds, "deep")
+    def deep(vocab=None, steps=None):
+        return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, "deep")
 
     assert (deep().target.layers, deep().vocab_size, deep().initial) == (64, 64, InitialTarget(8, Plan(steps=1200)))
     assert deep(vocab=8).vocab_size == 8
     half = deep(steps=deep().target_plan.steps // 2)
     assert half.initial is not None
     assert (half.initial.plan.steps, half.draft_plan.steps) == (1200 // 2, deep().draft_plan.steps // 2)
-    timed = deep(seconds=100)
-    assert timed.initial is not None
-    given = [timed.initial.plan.seconds, timed.target_plan.seconds, timed.draft_plan.seconds]
-    assert sum(each or 0 for each in given) == pytest.approx(100)
     with pytest.raises(InvalidInput, match="unknown recipe 'wide'; choose small or deep"):
-        choose_recipe(tiny_recipe.corpus, "letters", None, 0, None, None, "wide")
+        choose_recipe(tiny_recipe.corpus, "letters", None, 0, None, "wide")
 
 
 @pytest.mark.heavy

@@ -1,7 +1,9 @@
-"""The validation of a pair: it passes as it is, and each planted fault is found by the part made for it."""
+"""`model validate`: a pair passes as it is, each planted fault is found by the part made for it; bad input."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +16,9 @@ from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
+from draftproof.experiments.models.pair import opened
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
@@ -53,24 +56,6 @@ def validation_of(pair, roots=2, names=NAMES, **replaced):
 @pytest.fixture(scope="module")
 def validation(tiny_pair):
     return validation_of(tiny_pair)
-
-
-@pytest.mark.heavy
-def test_every_cell_and_the_whole_table_are_as_predicted(validation):
-    rows = run.cell_rows(validation, Store(None))
-    table = run.table_fields(rows)
-    assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
-    assert table["passed"]
-    assert table["largest_z"] < 4
-    assert 0.035 < table["largest_error"] <= 0.04
-    assert table["means"]["freedom"] == len(rows)
-    assert 1e-3 < table["means"]["probability"] < 1 - 1e-3
-    assert 1e-3 < table["outcomes"]["probability"] < 1 - 1e-3
-    for row in rows:
-        assert sum(row["depths_measured"]) == pytest.approx(1)
-        assert row["measured"] == pytest.approx(sum((d + 1) * m for d, m in enumerate(row["depths_measured"])))
-        assert row["versions"]["torch"] == torch.__version__
-    assert len({row["strong_id"] for row in rows}) == len(rows)
 
 
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair):
@@ -183,16 +168,6 @@ def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
     assert len(keys) == 10
 
 
-@pytest.mark.heavy
-def test_what_must_be_the_same_is(validation):
-    found = run.model_checks(validation)
-    assert all(row["passed"] for row in found.values())
-    assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
-    assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
-    assert found["greedy"] == {"tokens": 40, "runs": 12, "differ": [], "passed": True}
-    assert len(views.checks(found).rows) == 3
-
-
 def test_a_wrong_mask_is_found(validation, monkeypatch):
     def causal(sees, start, width):
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
@@ -248,15 +223,6 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     assert row["outcomes"] is None
 
 
-@pytest.mark.heavy
-def test_torch_vectors_are_as_predicted(tiny_pair):
-    validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
-    validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
-    rows = run.cell_rows(validation, Store(None))
-    assert {row["vectors"] for row in rows} == {"torch"}
-    assert run.table_fields(rows)["passed"]
-
-
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair):
     greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, sampling=Sampling(0)), schemes=SHAPES[:1])
@@ -265,21 +231,7 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair):
     assert run.table_fields(rows)["passed"]
 
 
-def test_a_replacement_of_nobody_is_refused():
-    with pytest.raises(InvalidInput, match="block is not among naive"):
-        measured_verifiers([find_verifier("naive")], {"block": find_verifier("ensemble")})
-
-
 OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
-
-
-@pytest.mark.heavy
-def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(tiny_pair):
-    validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
-    validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
-    rows = run.cell_rows(validation, Store(None))
-    failed = run.table_fields(rows)["failed"]
-    assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
 
 def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair):
@@ -307,3 +259,226 @@ def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(rando
 def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair):
     with pytest.raises(InvalidInput, match=r"the cards of specinfer claim none of eagle2"):
         replace(validation_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])
+
+
+LIAR = """
+from draftproof.simulator import Card, Verdict
+class Eager:
+    card = Card(name="eager", title="accepts every draft and adds token 0", source=None, needs=None)
+    def verify(self, root, coin):
+        node = root
+        while node.children:
+            node = node.child(node.children[0])
+        return Verdict(node.context, 0)
+"""
+
+SOUND = """
+from draftproof.simulator import Card, Verdict
+class Sound:
+    card = Card(name="sound", title="draws from the target", source=None)
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target))
+class Floats:
+    card = Card(name="floats", title="asks for arrays", source=None)
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target.round(12)))
+"""
+
+FEW = ("--blocks", 300, "--K", 1, "--L2", "1..2")
+
+
+@pytest.fixture
+def models(tiny_folder, tmp_path):
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+    return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
+
+
+@pytest.fixture
+def briefly(monkeypatch):
+    """Less of what comes before the cells and is not what a test is about; whole in the first one of this file."""
+    whole = checks.greedy_text
+
+    def begin():
+        monkeypatch.setattr(run, "TREES", 4)
+        monkeypatch.setattr(run, "BLOCKS", 20)
+        monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
+
+    return begin
+
+
+@pytest.mark.heavy
+def test_a_pair_is_validated_and_rows_are_kept(draftproof, models, briefly):
+    given = ("model", "validate", "naive", "block", "--world", f"{models},roots=2", *FEW, "--resume", "rows.db")
+    ran = draftproof(*given, "-o", "a.json", "-o", "a.md", "--plot", "a.png", "--times", "t.json")
+    assert ran.code == 0
+    report = json.loads(Path("a.json").read_text())
+    assert report["verdict"] == 0
+    assert [(row["verifier"], row["shape"]) for row in report["rows"]] == [
+        (name, shape) for shape in ("1, 0, 1", "1, 0, 2") for name in ("naive", "block")
+    ]
+    assert all(row["blocks"] == 300 for row in report["rows"])
+    checked = {row["check"]: row for row in report["same"]}
+    assert checked["caches"]["blocks"] == checked["greedy"]["tokens"] == 200
+    assert all(row["passed"] for row in report["same"])
+    assert "all as predicted" in ran.out
+    assert Path("a.png").read_bytes().startswith(b"\x89PNG")
+    assert "1, 0, 2" in Path("a.md").read_text()
+    assert "times: t.json, for compare --cost" in ran.out
+    timed = draftproof("compare", "naive", "--K", 1, "--L2", "1..3", "--cost", "t.json", "--json").json["rows"]
+    times = json.loads(Path("t.json").read_text())
+    expected = [row["nodes"] * times["draft"]["1"] + times["target"][str(row["nodes"])] for row in timed]
+    assert [row["time"] for row in timed] == pytest.approx(expected, rel=1e-12)  # sums in another order
+    briefly()
+    again = draftproof(*given, "--json")
+    assert again.json["rows"] == report["rows"]
+    assert again.code == 0
+
+
+@pytest.mark.heavy
+def test_a_verifier_of_a_file_in_place_of_another_is_found_out(draftproof, models, tmp_path, briefly):
+    briefly()
+    (tmp_path / "mine.py").write_text(LIAR, encoding="utf-8")
+    two = ("model", "validate", "naive", "block", "--world", f"{models},roots=2")
+    ran = draftproof(*two, *FEW, "--replace", "naive=mine.py:Eager", "-o", "r.json")
+    assert ran.code == 1
+    assert "NOT as predicted" in ran.out
+    report = json.loads(Path("r.json").read_text())
+    name = "naive (runs eager)"
+    assert {each["verifier"] for each in report["about"][0]["failed"]} == {name}
+    own = [row["own_law"] for row in report["rows"] if row["verifier"] == name]
+    assert [each["block_efficiency"] for each in own] == pytest.approx([2, 3])  # accepts all drafts
+    assert [row["own_law"] for row in report["rows"] if row["verifier"] == "block"] == [None, None]
+    (checked,) = report["exact_checks"]
+    assert (checked["verifier"], checked["lossless"]) == (name, False)
+    assert checked["verdict"].startswith("REFUTED on delayed")
+    again = draftproof(*checked["again"].split()[1:])
+    assert (again.code, "REFUTED" in again.out) == (1, True)
+    assert f"{name} is refuted by the exact check (--lossy '{name}' says it is known)" in ran.out
+
+
+@pytest.mark.heavy
+def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(draftproof, models, tmp_path, briefly):
+    briefly()
+    (tmp_path / "mine.py").write_text(SOUND, encoding="utf-8")
+    few = ("--blocks", 60, "--K", 1, "--L2", 1, "-o", "r.json")
+    ran = draftproof("model", "validate", "mine.py:Sound", "mine.py:Floats", "--world", f"{models},roots=1", *few)
+    assert ran.code == 0, ran.out
+    checks_of = {each["verifier"]: each for each in json.loads(Path("r.json").read_text())["exact_checks"]}
+    assert checks_of["sound"]["lossless"] is True
+    assert checks_of["sound"]["instances"] > 50
+    assert checks_of["sound"]["verdict"] == "LOSSLESS on small instances, exactly"
+    assert checks_of["floats"]["lossless"] is None  # it takes no fractions, and is measured all the same
+    assert checks_of["floats"]["verdict"].startswith("not checked exactly: ")
+
+
+@pytest.mark.heavy
+def test_a_lossy_verifier_fails_unless_it_is_known(draftproof, models, briefly):
+    briefly()
+    few = ("--blocks", 60, "--K", 1, "--L2", 1)
+    both = ("naive", "naive_from_target", "--world", f"{models},roots=1")
+    given = ("model", "validate", *both, *few, "--resume", "rows.db")
+    ran = draftproof(*given, "-o", "a.json")
+    report = json.loads(Path("a.json").read_text())
+    assert [(row["verifier"], row["lossless"], row["verdict"]) for row in report["rows"]] == [
+        ("naive", True, "exact"),
+        ("naive_from_target", False, "exact"),
+    ]
+    assert ran.code == 1
+    wrong = "naive_from_target is not lossless on the tables (--lossy naive_from_target says it is known)"
+    assert f"NOT as predicted: {wrong}" in ran.out
+    assert report["verdict"] == 1
+    known = draftproof(*given, "--lossy", "naive_from_target", "-o", "a.json")
+    assert known.code == 0
+    assert "all as predicted" not in known.out
+    assert "lossy, as is known: naive_from_target (1 cell); the other 1 as predicted" in known.out
+    assert known.out.count("LOSSY") == 1
+    assert json.loads(Path("a.json").read_text())["about"][0]["known_lossy"] == ["naive_from_target"]
+    assert draftproof(*given, "--lossy", "naive").code == 1  # somebody else
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("ensemble", "ensemble"), ("naive (runs ensemble)", "'naive (runs ensemble)'")]
+)
+def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(label, said):
+    sound = {"passed": True}
+    differ = [{"verifier": label}]
+    same = {"tree_attention": sound, "caches": sound, "greedy": {"differ": differ, "passed": False}}
+    rows = [{"verifier": label, "lossless": False, "verdict": "exact"}]
+    report = run.Report(None, (), (), [label], same, rows, {"failed": [], "passed": True})
+    assert report.failures == []
+    lossy = f"{label} is not lossless on the tables (--lossy {said} says it is known)"
+    assert replace(report, known=["naive"]).failures == ["greedy text", lossy]
+    differ.append({"verifier": "naive"})
+    assert report.failures == ["greedy text"]
+
+
+@pytest.mark.heavy
+def test_without_a_world_a_pair_is_trained_first(draftproof, tiny_recipe, monkeypatch, tmp_path):
+    monkeypatch.setattr(opened, "choose_recipe", lambda *_: tiny_recipe)
+    monkeypatch.setattr(opened, "read_corpus", lambda _: tiny_recipe.corpus)
+    assert draftproof("model", "validate", "naive", *FEW, "--quick").code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_run_says_where_its_rows_are(draftproof, models, monkeypatch, briefly):
+    briefly()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "cell_rows", interrupted)
+    ran = draftproof(
+        "model", "validate", "naive", "--world", f"{models},roots=2", *FEW, "--resume", "rows.db", "-o", "a.json"
+    )
+    assert ran.code == 130
+    assert "interrupted; the rows so far are kept in rows.db" in ran.err
+    assert not Path("a.json").exists()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is at hand")
+def test_the_same_command_runs_on_cuda(draftproof, models):
+    world = models.replace("device=cpu", "device=cuda,roots=2")
+    ran = draftproof("model", "validate", "naive", "traversal", "--world", world, *FEW, "--json")
+    assert ran.code == 0
+    assert ran.json["about"][0]["device"] == torch.cuda.get_device_name()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--world", "models:draft=a"), "models need a folder of `model train`"),
+        (("--world", "models:p,draft=early"), "layers is missing; write early:layers=2"),
+        (("--world", "models:p,target=a,draft=b"), "both say which models; give one of them"),
+        (("--world", "models:p,roots=0"), "roots=0 leaves nothing; give at least 1"),
+        (("--seed", -1), "seed -1: give at least 0"),
+        (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
+        (("--replace", "naive=ensemble", "--replace", "naive=nss"), "names naive twice"),
+        (("--sampling", "temperature=-1"), "temperature -1.0"), (("--sampling", "top_p=2"), "top_p 2.0"),
+        (("--K", "2..3", "--L2", "0"), "several branches need L2 of at least 1"),
+        (("--scheme", "eagle"), "unknown scheme 'eagle'; did you mean 'eagle2'?"),
+        (("--scheme", "dyspec:K=2"), "dyspec"),
+        (("--world", "models:target=a,draft=b,device=tpu"), "unknown device 'tpu'"),
+        (("--world", "models:p,text=nowhere.txt"), "cannot read text nowhere.txt"),
+        (("-o", "no/folder.json"), "cannot write -o"), (("nobody",), "unknown verifier 'nobody'"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(draftproof, arguments, said):
+    ran = draftproof("model", "validate", *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert ran.out == ""
+
+
+def test_what_fits_no_contest_is_one_line(draftproof, models, briefly):
+    briefly()
+    for arguments, said in (
+        (("naive", "--replace", "block=nss", "--world", models), "block is not among naive"),
+        (("optimum", "--world", models), "optimum is planned for one instance"),
+        (("naive", "--world", f"{models},roots=10000"), "give no 10000 roots"),
+        (("naive", "--vectors", "lists", "--world", models), "'lists' is not one of 'numpy', 'torch'"),
+    ):
+        ran = draftproof("model", "validate", *arguments, *FEW)
+        assert ran.code == 2
+        assert said in ran.err
+        assert "Traceback" not in ran.err
