@@ -168,7 +168,7 @@ class ModelCache:
         layers = tuple((keys[rows][:, :, slots], values[rows][:, :, slots]) for keys, values in self.layers)
         return ModelCache(layers, self.held[rows][:, slots], self.lengths[rows])
 
-    def kept(self, slots: int, places: Sequence[Sequence[int]]) -> ModelCache:
+    def trimmed(self, slots: int, places: Sequence[Sequence[int]]) -> ModelCache:
         """The first `slots` slots, and of those after them only `places`, in that order.
 
         places: for each sequence the offsets, from `slots` on, of the tokens that stay. A sequence with fewer of them
@@ -199,8 +199,8 @@ def forward(
     """One forward pass over `n` more tokens of each sequence: the output of the model, and the longer cache.
 
     tokens, positions: shape `(B, n)`. visible: booleans, shape `(B, n, S + n)`, the slots that each token may
-    attend to: itself and tokens before it in its sequence. The new slots count as held by no sequence until `kept` says
-    which tokens stay. inputs: further arguments of the model.
+    attend to: itself and tokens before it in its sequence. The new slots count as held by no sequence until
+    `trimmed` says which tokens stay. inputs: further arguments of the model.
     """
     cache: Any = DynamicCache()
     space = before.with_room(tokens.shape[1])
@@ -233,4 +233,4 @@ def prompt_pass(
     count = ids.shape[1]
     causal = torch.ones(1, count, count, dtype=torch.bool, device=device).tril()
     output, after = forward(model, empty, ids, torch.arange(count, device=device)[None], causal, **inputs)
-    return output, after.kept(0, [range(count)])
+    return output, after.trimmed(0, [range(count)])

@@ -52,9 +52,9 @@ class HeadReading(Reading):
     def passes(self, sequence: int, contexts: Sequence[Context]) -> int:
         return len({len(start) for start in self._missing(sequence, contexts)})
 
-    def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
-        """See `Reading.kept`; no token of the tree stays in the cache."""
-        cache, _ = super().kept([()] * len(accepted))
+    def trimmed(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
+        """See `Reading.trimmed`; no token of the tree stays in the cache."""
+        cache, _ = super().trimmed([()] * len(accepted))
         unread = [
             context if () in path_slots else (*waiting, *context)
             for path_slots, waiting, context in zip(self.path_slots, self._waiting, accepted, strict=True)

@@ -281,7 +281,7 @@ class Loop:
         rows, reading: `p` in the trees and the target's passes. seen: what a head looks at in them.
         """
         accepted, drafts = [block.accepted for block in blocks], drafting.reading
-        draft, unread = drafts.kept(accepted)
+        draft, unread = drafts.trimmed(accepted)
         texts = [
             text.after(block.tokens, len(tokens) + 1)
             for text, tokens, block in zip(state.texts, unread, blocks, strict=True)
@@ -289,7 +289,7 @@ class Loop:
         if isinstance(drafts, HeadReading) and self.head is not None:
             read = self.head.taken(seen[0])
             features = drafts.features_after(
-                [reading.along(read, sequence, context) for sequence, context in enumerate(accepted)]
+                [reading.on_path(read, sequence, context) for sequence, context in enumerate(accepted)]
             )
             texts = [replace(text, features=own) for text, own in zip(texts, features, strict=True)]
         elif drafting.actions:
@@ -298,7 +298,7 @@ class Loop:
                 replace(text, outputs=tuple(_output_at(*side, sequence, accepted[sequence]) for side in sides))
                 for sequence, text in enumerate(texts)
             ]
-        return State(reading.kept(accepted)[0], draft, tuple(texts))
+        return State(reading.trimmed(accepted)[0], draft, tuple(texts))
 
 
 def _output_at(reading: Reading, rows: Sequence[TreeRows], sequence: int, context: Context) -> TokenOutput | None:

@@ -55,7 +55,7 @@ class Reading:
         logits = self._passed(rows, tokens.to(held.device), positions, sees)
         return _at(logits, [list(row.ends.values()) for row in rows])
 
-    def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
+    def trimmed(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
         """The cache with only the accepted contexts of the trees, and for each sequence the unread tokens.
 
         Unread are waiting and accepted tokens that the model must read before it drafts or verifies again.
@@ -65,7 +65,7 @@ class Reading:
             depth = next((depth for depth in range(len(context), -1, -1) if context[:depth] in path_slots), None)
             places.append(path_slots[context[:depth]] if depth is not None else [])
             unread.append(context[depth:] if depth is not None else (*waiting, *context))
-        return self.cache.kept(self._before.slots, places), unread
+        return self.cache.trimmed(self._before.slots, places), unread
 
     def passes(self, sequence: int, contexts: Sequence[Context]) -> int:
         """How many passes a sequence has a part in where these contexts are read."""
@@ -95,7 +95,7 @@ class Reading:
         hidden, logits = (torch.cat(parts, 1)[sequence, slot] for parts in zip(*self._outputs, strict=True))
         return hidden, logits
 
-    def along(self, values: torch.Tensor, sequence: int, context: Context) -> torch.Tensor:
+    def on_path(self, values: torch.Tensor, sequence: int, context: Context) -> torch.Tensor:
         """The values at the root and at each token of a context; values: of one pass, shape `(B, n, ..)`."""
         path_slots = self.path_slots[sequence]
         return values[sequence, [path_slots[context[:depth]][-1] for depth in range(len(context) + 1)]]

@@ -52,7 +52,7 @@ def measure_passes(pair: Pair, model: Any, context: int, counts: Sequence[int], 
             started = watch.now()
             __, after = forward(model, before, tokens, torch.full_like(tokens, context), mask)
             taken = watch.now() - started
-            before = after.kept(before.slots, [()])  # as in the loop, with space for the next pass
+            before = after.trimmed(before.slots, [()])  # as in the loop, with space for the next pass
             return taken
 
         times = timed_rounds([partial(seconds, count) for count in counts], repetitions)

@@ -38,17 +38,17 @@ def sampling_of(sampling: Sampling) -> dict[str, Any]:
             f"generate of transformers, the baseline, does not sample with {sampling}; leave out {', '.join(others)}"
         )
     of_text = ("repetition_penalty", "no_repeat_ngram_size")
-    kept = {name: value for name in of_text if (value := getattr(sampling, name)) is not None}
+    given = {name: value for name in of_text if (value := getattr(sampling, name)) is not None}
     if sampling.greedy:
-        return {"do_sample": False, **kept}
+        return {"do_sample": False, **given}
     top_p = 1.0 if sampling.top_p is None else sampling.top_p
-    kept |= {name: value for name in ("min_p", "typical_p") if (value := getattr(sampling, name)) is not None}
+    given |= {name: value for name in ("min_p", "typical_p") if (value := getattr(sampling, name)) is not None}
     return {
         "do_sample": True,
         "temperature": sampling.temperature,
         "top_k": sampling.top_k or 0,
         "top_p": top_p,
-        **kept,
+        **given,
     }
 
 

@@ -68,8 +68,8 @@ class Plan:
             raise InvalidInput(f"{self.roots} roots cannot be shared out; roots takes at least {FEWEST}")
 
 
-def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str, Any]:
-    """Train the selector and write it to `folder`; the report as plain data. kept: the store of labels.
+def train(wanted: PairRequest, folder: str, plan: Plan, store: Store) -> dict[str, Any]:
+    """Train the selector and write it to `folder`; the report as plain data. store: of labels.
 
     Raises `InvalidInput`.
     """
@@ -87,10 +87,10 @@ def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str
             times = measured_times(pair, 2 * CONTEXT_TOKENS, plan.actions)
         if exact is None:
             exact = LABEL_BUDGET.exact(plan.verifier.verifier, pair.vocab_size, deepest(plan.actions))
-        return _trained(opened, folder, replace(plan, exact=exact), times, kept)
+        return _trained(opened, folder, replace(plan, exact=exact), times, store)
 
 
-def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, kept: Store) -> dict[str, Any]:
+def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, store: Store) -> dict[str, Any]:
     """Label, fit, judge and save."""
     started = time.perf_counter()
     roots = opened.many_roots(plan.roots, plan.seed, plan.samplings[0])
@@ -98,7 +98,7 @@ def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, kept: St
     if groups and len(groups) < FEWEST:
         raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
     digest = pair_digest(opened.pair)
-    labelled = labelled_roots(opened.pair, digest, plan, times, roots, kept)
+    labelled = labelled_roots(opened.pair, digest, plan, times, roots, store)
     parts = split_roots(labelled)
     training, validating, held_out = (labelled.where(part) for part in parts)
     with bar("networks", len(GRID)) as tick:
@@ -147,7 +147,7 @@ def split_roots(labelled: Labelled) -> tuple[Any, Any, Any]:
     return learning, ~learning & ~judging, judging
 
 
-def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots: Roots, kept: Store) -> Labelled:
+def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots: Roots, store: Store) -> Labelled:
     """All roots under every sampling setting, with labels and the inputs of the network."""
     trees = None if plan.exact else plan.trees
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
@@ -161,7 +161,7 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
     what = "exact" if trees is None else f"the mean over {trees} sampled trees"
     with named_errors(plan.verifier.label):
         message = f"{len(plan.actions)} actions, {what}"
-        run(work, kept, label_row, *shared, noun="label", message=message, trial=TRIAL)
+        run(work, store, label_row, *shared, noun="label", message=message, trial=TRIAL)
     widths = hidden_widths(pair)
     inputs = [
         network_inputs(block_starts(pair, roots.contexts, sampling, times), sampling, widths)
@@ -171,7 +171,7 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
     prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
     return Labelled(
         torch.cat(inputs),
-        np.array([kept[key]["tokens"] for key in keys]),
+        np.array([store[key]["tokens"] for key in keys]),
         np.array([times.time(action.as_dict()) for action in plan.actions]),
         np.repeat(np.arange(len(plan.samplings)), len(roots.contexts)),
         np.tile(np.array(prompts), len(plan.samplings)),

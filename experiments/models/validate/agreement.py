@@ -135,11 +135,11 @@ def pearson(counts: Any, means: Any) -> ChiSquare:
     """
     order = np.argsort(-means, kind="stable")
     counts, means = counts[order], means[order]
-    kept = int((means >= LEAST_EXPECTED).sum())
-    impossible = means[kept:].sum() <= _NEVER * means.sum()
-    if not impossible and means[kept:].sum() < LEAST_EXPECTED:
-        kept = max(kept - 1, 0)
-    groups = [np.append(each[:kept], each[kept:].sum()) for each in (counts, means)]
+    often = int((means >= LEAST_EXPECTED).sum())
+    impossible = means[often:].sum() <= _NEVER * means.sum()
+    if not impossible and means[often:].sum() < LEAST_EXPECTED:
+        often = max(often - 1, 0)
+    groups = [np.append(each[:often], each[often:].sum()) for each in (counts, means)]
     if impossible and not groups[0][-1]:
         groups = [each[:-1] for each in groups]
     wanted = np.maximum(groups[1], _NEVER * means.sum())

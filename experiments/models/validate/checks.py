@@ -103,12 +103,12 @@ def caches(
     return worst(differences)
 
 
-def _cache_difference(kept: ModelCache, rebuilt: ModelCache, tolerance: float) -> Difference:
+def _cache_difference(trimmed: ModelCache, rebuilt: ModelCache, tolerance: float) -> Difference:
     """rebuilt: the cache of one pass over at least as many tokens of the same text."""
-    held = kept.held[0]
+    held = trimmed.held[0]
     count = int(held.sum())
     largest, scale, numbers = 0.0, 0.0, 0
-    for layer, rebuilt_layer in zip(kept.layers, rebuilt.layers, strict=True):
+    for layer, rebuilt_layer in zip(trimmed.layers, rebuilt.layers, strict=True):
         for states, rebuilt_states in zip(layer, rebuilt_layer, strict=True):
             whole = rebuilt_states[0][:, :count]
             largest = max(largest, float((states[0][:, held] - whole).abs().max()))

@@ -180,18 +180,18 @@ def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Contex
             generator = np.random.default_rng([setting.seed, *context[-64:]])
             predictions.append(expected(run.named.verifier, action, contexts, POLICY_BUDGET, generator))
             tick(1)
-    found = agreement(predictions, [[block] for _, block in written])
-    agrees = abs(found.z) <= MOST_ERRORS
+    compared = agreement(predictions, [[block] for _, block in written])
+    agrees = abs(compared.z) <= MOST_ERRORS
     tokens = [prediction.mean for prediction in predictions], [block.depth + 1 for _, block in written]
     means = [np.array(each).reshape(len(turns), len(setting.roots), -1).mean(axis=(0, 2)).tolist() for each in tokens]
     counts = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in Counter(taken).most_common()}
     return {
         "verifier": run.named.label,
-        "blocks": found.blocks,
-        "predicted": found.predicted,
-        "measured": found.measured,
-        "standard_error": found.standard_error,
-        "z": found.z,
+        "blocks": compared.blocks,
+        "predicted": compared.predicted,
+        "measured": compared.measured,
+        "standard_error": compared.standard_error,
+        "z": compared.z,
         "agrees": agrees,
         "verdict": "as predicted" if agrees else "NOT as predicted",
         "by_root": dict(zip(("predicted", "measured"), means, strict=True)),

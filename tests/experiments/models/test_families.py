@@ -103,7 +103,7 @@ def test_places_and_masks_by_hand():
     made.read([[], [(3, 0)]])
     assert model.asked["position_ids"].tolist() == [[0], [2]]
     assert (model.asked["attention_mask"][:, 0] == 0).int().tolist() == [[[0, 0, 0, 0, 1]], [[1, 0, 1, 0, 1]]]
-    after, unread = made.kept([(1, 8), (3,)])
+    after, unread = made.trimmed([(1, 8), (3,)])
     assert after.held.tolist() == [[True, True, True], [True, True, False]]
     assert after.lengths.tolist() == [3, 2]
     assert unread == [(8,), ()]

@@ -20,15 +20,17 @@ def pair(random_pair):
 
 
 def keeping_the_first_slots(monkeypatch):
-    kept = ModelCache.kept
+    trimmed = ModelCache.trimmed
     monkeypatch.setattr(
-        ModelCache, "kept", lambda self, slots, places: kept(self, slots, [range(len(each)) for each in places])
+        ModelCache, "trimmed", lambda self, slots, places: trimmed(self, slots, [range(len(each)) for each in places])
     )
 
 
 def keeping_what_the_neighbour_keeps(monkeypatch):
-    kept = ModelCache.kept
-    monkeypatch.setattr(ModelCache, "kept", lambda self, slots, places: kept(self, slots, [*places[1:], places[0]]))
+    trimmed = ModelCache.trimmed
+    monkeypatch.setattr(
+        ModelCache, "trimmed", lambda self, slots, places: trimmed(self, slots, [*places[1:], places[0]])
+    )
 
 
 def seeing_siblings(monkeypatch):
@@ -44,13 +46,13 @@ def seeing_what_the_neighbour_sees(monkeypatch):
 
 
 def seeing_empty_slots(monkeypatch):
-    kept = ModelCache.kept
+    trimmed = ModelCache.trimmed
 
     def all_held(self, slots, places):
-        after = kept(self, slots, places)
+        after = trimmed(self, slots, places)
         return ModelCache(after.layers, torch.ones_like(after.held), after.lengths)
 
-    monkeypatch.setattr(ModelCache, "kept", all_held)
+    monkeypatch.setattr(ModelCache, "trimmed", all_held)
 
 
 def counting_slots_as_positions(monkeypatch):

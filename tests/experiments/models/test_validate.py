@@ -178,14 +178,14 @@ def test_a_wrong_mask_is_found(validation, monkeypatch):
 
 
 def test_a_wrong_cache_is_found(validation, monkeypatch):
-    kept = ModelCache.kept
+    trimmed = ModelCache.trimmed
 
     def first_path(self, slots, places):
-        return kept(self, slots, [range(len(each)) for each in places])
+        return trimmed(self, slots, [range(len(each)) for each in places])
 
     loop, way = Loop(validation.setting.pair, Sampling()), (make("traversal"), Delayed(3, 0, 2))
     assert checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
-    monkeypatch.setattr(ModelCache, "kept", first_path)
+    monkeypatch.setattr(ModelCache, "trimmed", first_path)
     assert not checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
 
 
