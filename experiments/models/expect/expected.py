@@ -23,9 +23,8 @@ import numpy as np
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Planned
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.on_tree import reaches_on_tree
+from draftproof.experiments.models.expect.on_tree import RootTrees, reaches_on_tree
 from draftproof.experiments.models.expect.sums import reaches, summable
-from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.runtime import limited
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed, Sequoia

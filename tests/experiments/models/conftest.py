@@ -45,6 +45,13 @@ def tiny_folder(tiny_recipe, tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def models(tiny_folder, tmp_path):
+    """The pair as a world, with a short text."""
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+    return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
+
+
 @pytest.fixture(scope="session")
 def tiny_pair(tiny_folder):
     """The pair in float32."""

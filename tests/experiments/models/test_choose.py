@@ -12,7 +12,6 @@ import pytest
 
 from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.experiments.inputs.schemes import find_scheme
-from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.measure import choose
 from draftproof.experiments.models.measure.choice import generate_call, recommendation
@@ -36,12 +35,6 @@ from draftproof.verifiers import make
 SCHEMES = ("delayed:K=1..2,L1=0,L2=2", "dyspec:nodes=3", "sequoia:nodes=3,depth=2")
 NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
 CONTEXTS = [(0, 1, 2, 3), (3, 1, 0), (1, 2), (2, 2, 0)]
-
-
-@pytest.fixture
-def models(tiny_folder, tmp_path):
-    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
-    return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import pytest
 
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import SUMS, Budget, Expected, expected, predict, sampled
-from draftproof.experiments.models.expect.on_tree import evaluates_by_depth, reaches_on_tree
+from draftproof.experiments.models.expect.on_tree import RootTrees, evaluates_by_depth, reaches_on_tree
 from draftproof.experiments.models.expect.sums import RootRows, reaches, summable
 from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator import Card, Delayed, SamplingCoin, TableProcess, TooLarge, Verdict, block_law

@@ -288,12 +288,6 @@ FEW = ("--blocks", 300, "--K", 1, "--L2", "1..2")
 
 
 @pytest.fixture
-def models(tiny_folder, tmp_path):
-    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
-    return f"models:target={tiny_folder}/target,draft={tiny_folder}/draft,device=cpu,text={tmp_path}/text.txt"
-
-
-@pytest.fixture
 def briefly(monkeypatch):
     """Less of what comes before the cells and is not what a test is about; whole in the first one of this file."""
     whole = checks.greedy_text
