@@ -220,9 +220,9 @@ def sampled(
             count = min(BATCH, trees - first)
             roots = drawn.roots(drawn.drawn(scheme, count, SamplingCoin(generator)))
             reached += [np.array(reaches_on_tree(verifier, scheme, root, generator), dtype=float) for root in roots]
-        means.append([each.sum() for each in reached])
+        means.append([on_tree.sum() for on_tree in reached])
         # (tau + 1)**2 is the sum of 2 d + 1 over all depths d that are reached
-        squares.append([(each * (2 * np.arange(len(each)) + 1)).sum() for each in reached])
+        squares.append([(on_tree * (2 * np.arange(len(on_tree)) + 1)).sum() for on_tree in reached])
     mean = np.array(means)
     return Expected(mean, np.mean(squares, axis=1) - mean.mean(axis=1) ** 2, scheme.depth)
 

@@ -137,7 +137,7 @@ def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
 
     A verifier of a user need not declare anything: it is checked exactly first.
     """
-    lossy = [each.label for each in verifiers if not each.user_defined and not lossless_for(each.verifier.card)]
+    lossy = [named.label for named in verifiers if not named.user_defined and not lossless_for(named.verifier.card)]
     if lossy:
         raise InvalidInput(
             f"{', '.join(lossy)}: declared lossless on no drafts; choose among verifiers that keep the target's "
@@ -145,13 +145,13 @@ def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
         )
 
 
-def check_own(named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None) -> None:
+def check_own(verifiers: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None) -> None:
     """Check the verifiers of users exactly on small instances; raises `InvalidInput` unless they are lossless there.
 
     A verifier that cannot be checked counts as what its card declares.
     """
     most = QUICK if seconds is None else min(QUICK, OWN_SHARE * seconds)
-    by_label = {each.label: each for each in named}
+    by_label = {named.label: named for named in verifiers}
     for row in exact_checks(by_label, schemes, most):
         if not (row["lossless"] or (row["lossless"] is None and lossless_for(by_label[row["verifier"]].verifier.card))):
             raise InvalidInput(
@@ -164,13 +164,13 @@ def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[
 
     Raises `InvalidInput` where all are slower.
     """
-    late = [each for each in verifiers if (each.verifier.card.max_vocab or vocab_size) < vocab_size]
-    if len(late) == len(verifiers):
-        names = ", ".join(each.label for each in late)
+    slow = [named for named in verifiers if (named.verifier.card.max_vocab or vocab_size) < vocab_size]
+    if len(slow) == len(verifiers):
+        names = ", ".join(named.label for named in slow)
         raise InvalidInput(
             f"{names}: a call takes more than a second at V = {vocab_size}, their cards say; name others"
         )
-    return [each for each in verifiers if each not in late], late
+    return [named for named in verifiers if named not in slow], slow
 
 
 def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
@@ -378,7 +378,7 @@ def _identity(way: Way) -> Any:
 
 def choose(
     opened: Opened,
-    named: Sequence[NamedVerifier],
+    verifiers: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
     sampling: Sampling,
     amount: Amount,
@@ -395,20 +395,20 @@ def choose(
     counts, by `perf_counter`. plot: file of a picture of the ranking.
     """
     forecast = Forecast(amount.seconds, perf_counter() if started is None else started)
-    assert_declared(named)
+    assert_declared(verifiers)
     check_pair(opened.pair)
     shared = setting(opened.pair, sampling, opened.roots(amount.roots, amount.roots), seed, vectors)
     with measured_by(clock, opened.pair.device), generation_settings(shared.pair.target):
         different, notes = planned(schemes, shared)
         amount, said = fitting(shared, different, amount)
-        quick, late = by_speed(named, opened.pair.vocab_size)
-        if late:
-            names = ", ".join(each.label for each in late)
+        quick, slow = by_speed(verifiers, opened.pair.vocab_size)
+        if slow:
+            names = ", ".join(named.label for named in slow)
             notes.append(f"left out: {names}, which take over a second a block at V = {opened.pair.vocab_size}")
         refuse_planned(quick)
-        ways: list[Way] = [(each, scheme) for scheme in different for each in quick if claims(each, scheme)]
+        ways: list[Way] = [(named, scheme) for scheme in different for named in quick if claims(named, scheme)]
         if not ways:
-            raise no_candidates([(each, scheme) for scheme in different for each in quick])
+            raise no_candidates([(named, scheme) for scheme in different for named in quick])
         missing = missing_assisted(shared)
         forecast.begun = forecast.passed
         search = Search(shared, [*ways, *([] if missing else [ASSISTED])], amount, forecast, Store(resume), clock)
@@ -434,8 +434,8 @@ def target_passes(setting: Setting, schemes: Sequence[DraftScheme]) -> dict[str,
     asked = {1, *(sizes[round(place * (len(sizes) - 1) / (SIZES - 1))] for place in range(SIZES))}
     pair = setting.pair
     return {
-        str(size): each
-        for size, each in measure_passes(pair, pair.target, len(setting.roots[0]), sorted(asked), 3).items()
+        str(size): seconds
+        for size, seconds in measure_passes(pair, pair.target, len(setting.roots[0]), sorted(asked), 3).items()
     }
 
 

@@ -56,4 +56,4 @@ def measure_passes(pair: Pair, model: Any, context: int, counts: Sequence[int], 
             return taken
 
         times = timed_rounds([partial(seconds, count) for count in counts], repetitions)
-    return {count: min(each) for count, each in zip(counts, times, strict=True)}
+    return {count: min(taken) for count, taken in zip(counts, times, strict=True)}

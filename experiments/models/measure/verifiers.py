@@ -58,9 +58,10 @@ def measured_verifiers(
     """
     refuse_planned([*predicted, *replaced.values()])
     for name in replaced:
-        if name not in {each.label for each in predicted}:
-            raise InvalidInput(f"replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}")
-    return [MeasuredVerifier(each, replaced.get(each.label, each)) for each in predicted]
+        if name not in {named.label for named in predicted}:
+            among = ", ".join(named.label for named in predicted)
+            raise InvalidInput(f"replace {name}=..: {name} is not among {among}")
+    return [MeasuredVerifier(named, replaced.get(named.label, named)) for named in predicted]
 
 
 def exact_checks(

@@ -144,7 +144,10 @@ def _verdict(
             "verdict": "declared" if declared else None,
         }
     deviations = max_deviation(ran, tables)
-    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(tested.executed, tables, scheme)
+    lossless, exact = (
+        all(deviation <= FLOAT64.tolerance for deviation in deviations),
+        _exact(tested.executed, tables, scheme),
+    )
     return {
         "max_deviation": max([*deviations, *map(float, exact or [])]),
         "lossless": lossless and not any(exact or []),

@@ -56,13 +56,18 @@ class Validation:
 
     @property
     def cells(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
-        return [(each, on) for on in self.schemes for each in self.verifiers if claims(each.predicted, on)]
+        return [
+            (tested, scheme) for scheme in self.schemes for tested in self.verifiers if claims(tested.predicted, scheme)
+        ]
 
     @property
     def left_out(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
         """The pairs of verifier and scheme that are not run, as the verifier's card does not declare the scheme."""
         return [
-            (each, scheme) for scheme in self.schemes for each in self.verifiers if not claims(each.predicted, scheme)
+            (tested, scheme)
+            for scheme in self.schemes
+            for tested in self.verifiers
+            if not claims(tested.predicted, scheme)
         ]
 
     @property
