@@ -54,7 +54,10 @@ _INFINITE = 1e9
 
 @dataclass(frozen=True)
 class Place:
-    """Where texts differ most from the target, in standard deviations: a token after a context of one instance."""
+    """Where texts differ most from the target, in standard deviations: a token after a context of one instance.
+
+    context: in a batch with the whole texts of the requests before.
+    """
 
     case: Case
     context: tuple[int, ...]
@@ -67,39 +70,6 @@ class Place:
     def __str__(self) -> str:
         share = f"{self.seen:,} of {self.visits:,}, where {self.expected:.6g} is its probability"
         return f"after context {self.context}, token {self.token} came {share} ({self.case.title}, {self.case.scheme})"
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What samples showed.
-
-    largest: the logarithm of the largest e-value. would_find: see `smallest_found`. refusal: why there is no exact
-    answer. failures: of single calls, after which the test ends. stopped: why no further call is possible. finished:
-    False after Ctrl-C.
-    """
-
-    request: Request
-    refusal: str
-    seed: int
-    level: float
-    wanted: int
-    samples: int
-    largest: float
-    would_find: float
-    place: Place
-    failures: tuple[Failure, ...] = ()
-    stopped: str = ""
-    finished: bool = True
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the e-process reached `1 / level`, or a call failed."""
-        return bool(self.failures) or refutes(self.largest, self.level)
-
-    @property
-    def p_value(self) -> float:
-        """Valid whenever one looks: a lossless function ever gets one below `a` with a probability of at most `a`."""
-        return min(1.0, exp(-self.largest))
 
 
 class _Instance:
@@ -186,59 +156,89 @@ class _Instance:
         return max(places, key=lambda place: place.deviations)
 
 
-class _Test:
-    """The state of the test on all instances. portions: how many were begun; each has random numbers of its own."""
+class Samples:
+    """The state of the test on all instances, and what it shows.
 
-    def __init__(self, request: Request, seed: int, wanted: int) -> None:
-        self._request, self._seed, self._wanted = request, seed, wanted
+    refusal: why there is no exact answer. wanted: calls at most. portions: how many were begun; each has random numbers
+    of its own. largest: the logarithm of the largest e-value. stopped: why no further call is possible. finished: False
+    after Ctrl-C.
+    """
+
+    def __init__(self, request: Request, refusal: str, wanted: int, level: float, seed: int) -> None:
+        self.request, self.refusal, self.wanted, self.level, self.seed = request, refusal, wanted, level, seed
         self.instances = [_Instance(request, case) for case in request.cases]
-        self.portions, self.largest = 0, 0.0
+        self.portions, self.largest, self.stopped, self.finished = 0, 0.0, "", False
 
     @property
-    def done(self) -> int:
+    def samples(self) -> int:
         """All calls so far."""
         return sum(instance.calls for instance in self.instances)
 
     @property
     def failures(self) -> list[Failure]:
-        """Those of single calls."""
+        """Those of single calls, after which the test ends."""
         return [failure for instance in self.instances for failure in instance.failures]
 
+    @property
+    def refuted(self) -> bool:
+        """Whether the e-process reached `1 / level`, or a call failed."""
+        return bool(self.failures) or refutes(self.largest, self.level)
+
+    @property
+    def p_value(self) -> float:
+        """Valid whenever one looks: a lossless function ever gets one below `a` with a probability of at most `a`."""
+        return min(1.0, exp(-self.largest))
+
+    @property
+    def would_find(self) -> float:
+        """See `smallest_found`."""
+        return smallest_found(*self._counted(), self.level)
+
+    @property
+    def place(self) -> Place:
+        """Where the texts differ most."""
+        return max((instance.worst() for instance in self.instances), key=lambda place: place.deviations)
+
+    def _counted(self) -> tuple[list[Counts], list[RowsAfter]]:
+        return [each.counts for each in self.instances], [each.rows for each in self.instances]
+
     def add(self, calls: int) -> int:
-        """That many more calls on every instance, as far as they are wanted; their number."""
-        before = self.done
+        """That many more calls on every instance, as far as they are wanted, and a look at the test; their number."""
+        before = self.samples
         for instance in self.instances:
-            where = f"{self._request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
+            where = f"{self.request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
             self.portions += 1
             with named_errors(where), one_thread():
-                instance.add(min(calls, self._wanted - self.done), (self._seed, self.portions))
-        return self.done - before
+                instance.add(min(calls, self.wanted - self.samples), (self.seed, self.portions))
+        self.look()
+        return self.samples - before
 
-    def look(self) -> float:
-        """The logarithm of the largest e-value at any look so far, this one included."""
-        counts = [instance.counts for instance in self.instances]
-        self.largest = max(self.largest, log_e_value(counts, [instance.rows for instance in self.instances]))
-        return self.largest
+    def look(self) -> None:
+        """Look at the test once more."""
+        self.largest = max(self.largest, log_e_value(*self._counted()))
 
-    def key(self, words: Sequence[str]) -> str:
+    def key(self) -> str:
         """Of its row in a store: what is called, on which instances, with which files among the words of a command."""
-        audit, cases = self._request.audit, self._request.cases
+        audit, cases = self.request.audit, self.request.cases
+        function = audit.audited.function
+        words = [*function.command, *function.numbers] if isinstance(function, Program) else []
         given = [(each, str(case.scheme)) for case in cases for each in (case.instance.target, case.instance.draft)]
         fields = {
-            **about(self._request.spec, audit),
+            **about(self.request.spec, audit),
             "batch": audit.batch,
+            "logprobs": audit.audited.logprobs,
             "processing": audit.processing.text,
-            "seed": self._seed,
+            "seed": self.seed,
             "files": {word: file_digest(word) for word in words},
             "rows": [[scheme, *(str(table.tolist()) for table in each.tables)] for each, scheme in given],
         }
         return strong_id(fields)
 
-    def as_row(self, key: str) -> dict[str, Any]:
+    def as_row(self) -> dict[str, Any]:
         """Its state as a row of a store."""
         kept = [instance.counts.of_texts for instance in self.instances]
         state = {"portions": self.portions, "largest": min(self.largest, _INFINITE), "counts": kept}
-        return {"strong_id": key, "kind": "samples", **state}
+        return {"strong_id": self.key(), "kind": "samples", **state}
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Go on from such a row."""
@@ -247,45 +247,39 @@ class _Test:
             instance.restore(kept)
 
 
-def sample(request: Request, refusal: str, wanted: int, level: float, seed: int, store: Store | None = None) -> Sampled:
+def sample(request: Request, refusal: str, wanted: int, level: float, seed: int, store: Store | None = None) -> Samples:
     """The test on up to so many calls, the instances in turn; it ends where it refutes, or after calls that failed.
 
     store: has the counts of a run that was killed, and gets those of this one. Raises `InvalidInput` for a batch with
     too many texts, and `InvalidVerifier` where every call fails in a way that wrong arguments explain.
     """
-    test, program = _Test(request, seed, wanted), request.audit.audited.function
-    store = Store(None) if store is None else store
-    key = test.key([*program.command, *program.numbers] if isinstance(program, Program) else [])
-    if key in store:
-        test.restore(store[key])
-        remark(f"goes on after {test.done:,} calls")
-    started, before = time.perf_counter(), test.done
-    made = test.add(_PILOT)
-    if made and len(test.failures) == made:
-        assert_called_rightly(Record(request, failures=test.failures))
-    seconds = (time.perf_counter() - started) / max(made, 1) * (wanted - before)
+    made, store = Samples(request, refusal, wanted, level, seed), Store(None) if store is None else store
+    if made.key() in store:
+        made.restore(store[made.key()])
+        remark(f"goes on after {made.samples:,} calls")
+    started, before = time.perf_counter(), made.samples
+    tried = made.add(_PILOT)
+    if tried and len(made.failures) == tried:
+        assert_called_rightly(Record(request, failures=made.failures))
+    seconds = (time.perf_counter() - started) / max(tried, 1) * (wanted - before)
     remark(f"no exact answer: {refusal}")
-    remark(f"up to {wanted:,} calls with real random numbers on {len(test.instances)} instances, {duration(seconds)}")
-    finished, stopped, saved = False, "", started
+    remark(f"up to {wanted:,} calls with real random numbers on {len(made.instances)} instances, {duration(seconds)}")
+    saved = started
     with bar(f"{request.audit.name}: calls", wanted) as tick, suppress(KeyboardInterrupt):
-        tick(test.done)
+        tick(made.samples)
         try:
-            while test.done < wanted and not refutes(test.look(), level) and not test.failures:
-                tick(test.add(PORTION))
-                if time.perf_counter() > saved + SAVED_SECONDS and not test.failures:
-                    store.add(test.as_row(key))
+            while made.samples < wanted and not made.refuted:
+                tick(made.add(PORTION))
+                if time.perf_counter() > saved + SAVED_SECONDS and not made.failures:
+                    store.add(made.as_row())
                     saved = time.perf_counter()
         except NotFollowed as error:
-            stopped = str(error)
-        finished = True
-    largest = test.look()
-    if not test.failures:
-        store.add(test.as_row(key))
-    counts, rows = [each.counts for each in test.instances], [each.rows for each in test.instances]
-    would_find = smallest_found(counts, rows, level)
-    place = max((instance.worst() for instance in test.instances), key=lambda place: place.deviations)
-    ends = tuple(test.failures), stopped, finished
-    return Sampled(request, refusal, seed, level, wanted, test.done, largest, would_find, place, *ends)
+            made.stopped = str(error)
+        made.finished = True
+    made.look()
+    if not made.failures:
+        store.add(made.as_row())
+    return made
 
 
 _ROWS = (
@@ -297,7 +291,7 @@ _ROWS = (
 )
 
 
-def sampled_result(found: Sampled) -> Result:
+def sampled_result(found: Samples) -> Result:
     """What was found; verdict 1 where refuted, else 2, since nothing is proved."""
     audit, place = found.request.audit, found.place
     value, needed = min(found.largest / log(10), _INFINITE), -log(found.level) / log(10)
@@ -349,7 +343,7 @@ def sampled_result(found: Sampled) -> Result:
     return Result(title, tables, notes, code)
 
 
-def _verdict(found: Sampled) -> str:
+def _verdict(found: Samples) -> str:
     counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
     if found.failures and found.finished:
         calls = f"{len(found.failures):,} of {found.samples:,} calls with real random numbers"
