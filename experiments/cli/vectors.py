@@ -26,6 +26,7 @@ from draftproof.simulator.audit.program import Arguments, plain
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import DraftNode
@@ -121,15 +122,19 @@ def _lines(interface: Interface, cases: Sequence[Case]) -> Iterator[dict[str, An
                 yield {"kind": "law", **about, **_law(interface, handed, root, name)}
                 for asked, answers in _numbered(interface, name, [handed], [root]):
                     yield {"kind": "numbers", **about, "arguments": asked, "tokens": answers[0]}
-        if not interface.batches or interface.multi_path or not interface.ragged:
-            continue
-        drawn = [  # a batch of two requests of different lengths
-            next(drawn_trees(shape, own.draft, RATIONAL))[0].root(own.target, own.draft)
-            for own, shape in requests_of(rows, scheme, 2)
-        ]
-        for rule, (name, _) in ((rule, made) for rule, made in RULES[False].items() if not made[1]):
-            for asked, answers in _numbered(interface, name, drawn, drawn):
-                yield {"kind": "numbers", "case": case.title, "rule": rule, "arguments": asked, "tokens": answers}
+        if interface.batches and interface.ragged and not interface.multi_path:
+            yield from _batches(interface, case, rows)
+
+
+def _batches(interface: Interface, case: Case, rows: Instance) -> Iterator[dict[str, Any]]:
+    """Calls of two requests of different lengths with given numbers, by rules that do not process rows."""
+    drawn = [
+        next(drawn_trees(shape, own.draft, RATIONAL))[0].root(own.target, own.draft)
+        for own, shape in requests_of(rows, case.scheme, 2)
+    ]
+    for rule, (name, text) in RULES[False].items():
+        for asked, answers in _numbered(interface, "" if text else name, drawn, drawn):
+            yield {"kind": "numbers", "case": case.title, "rule": rule, "arguments": asked, "tokens": answers}
 
 
 class _Given:

@@ -27,7 +27,7 @@ from threading import Thread
 from typing import IO, Any
 
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Cells, Point
+from draftproof.simulator.audit.cells import ENDS, MISSED, RESOLUTION, Cells, Point
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, SEED_NAMES, kind_of, read_block, read_requests
 from draftproof.simulator.errors import InvalidInput, cut
@@ -304,7 +304,7 @@ class Program(Arguments):
             lines.append(
                 f"bisected: {sum(each.count for each in found):,} cells of random numbers in {len(found):,} calls, "
                 f"edges up to {RESOLUTION:.1g}; answers that differ inside of a cell, on less than {MISSED:.1%} "
-                "of the numbers of a call, can be missed"
+                f"of the numbers of a call, and closer to 0 and 1 than {ENDS:.1g}, can be missed"
             )
         return lines
 
