@@ -3,18 +3,9 @@
 from dataclasses import replace
 from fractions import Fraction
 
-import pytest
-
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.algebra.nonnegative import Term, certificate, holds
-from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.relations import DOMINATES, relate
-from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import Subject
-from draftproof.verifiers import make
 
 
 def unit_square():
@@ -56,13 +47,3 @@ def test_forged_certificates_are_rejected():
     loose = ring.atom(x - y)
     assert not holds((Term(Fraction(1), (loose,)),), x - y, region)  # an atom of unknown sign
     assert holds((Term(Fraction(1), (loose,)),), x - y, region.with_signs(loose, POSITIVE))
-
-
-@pytest.mark.parametrize(("one", "other", "scheme"), [("block", "naive", Delayed(1, 0, 2))])
-def test_dominance_says_how_many_cells_need_no_solver(one, other, scheme):
-    shape = Shape(2, scheme)
-    subjects = (Subject.of(make(name)) for name in (one, other))
-    relation = relate(DOMINATES, *subjects, shape, Explorer(Oracle(shape.ring)))
-    assert relation.proved
-    assert relation.certified > 0
-    assert relation.certified + relation.solved <= relation.cells
