@@ -43,10 +43,7 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
     Raises `InvalidInput` if the bounds are about another instance, and for user-defined schemes.
     """
     plan = bounds.plan
-    if isinstance(plan.scheme, UserScheme):
-        raise InvalidInput(
-            f"a certificate holds its scheme, and {plan.scheme} is defined elsewhere; its bounds stand alone"
-        )
+    _assert_named(plan.scheme)
     rows = _exact_rows(target, draft, plan.scheme.depth)
     problem = BoundProblem.of(rows.target, rows.draft, plan.scheme, bounds.weights)
     limits = None if bounds.limits is None else [RATIONAL.vector(values) for values in bounds.limits]
@@ -58,7 +55,20 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
             f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
-    return _fields(rows, plan.scheme, prices, _attained(bounds), (lower, upper))
+    return {
+        "format": FORMAT,
+        "instance": Instance(rows.target, rows.draft, plan.scheme).as_dict(),
+        "digest": rows.digest(),
+        "prices": [_texts(values) for values in prices[1:]],
+        **_attained(bounds),
+        **dict(zip(("lower", "upper", "gap"), _texts([lower, upper, upper - lower]), strict=True)),
+    }
+
+
+def _assert_named(scheme: DraftScheme) -> None:
+    """Raise `InvalidInput` for a scheme that no file can hold."""
+    if isinstance(scheme, UserScheme):
+        raise InvalidInput(f"a certificate holds its scheme, and {scheme} is defined elsewhere; its bounds stand alone")
 
 
 def _attained(bounds: Optimum) -> dict[str, Any]:
@@ -75,8 +85,7 @@ def frontier_certificate(
 
     Raises `InvalidInput` if the points are about another instance, and for user-defined schemes.
     """
-    if isinstance(scheme, UserScheme):
-        raise InvalidInput(f"a certificate holds its scheme, and {scheme} is defined elsewhere; its points stand alone")
+    _assert_named(scheme)
     rows = _exact_rows(target, draft, scheme.depth)
     fields = {
         "format": FRONTIER_FORMAT,
@@ -90,10 +99,7 @@ def frontier_certificate(
 
 def long_run_certificate(bounds: LongRun) -> dict[str, Any]:
     """The certificate of a long run as plain data. Raises `InvalidInput` for user-defined schemes."""
-    if isinstance(bounds.scheme, UserScheme):
-        raise InvalidInput(
-            f"a certificate holds its scheme, and {bounds.scheme} is defined elsewhere; its bounds stand alone"
-        )
+    _assert_named(bounds.scheme)
     blocks = []
     for found in bounds.optima:
         proof = _attained(found)
@@ -140,17 +146,6 @@ def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance
                     f"{LONGEST_TEXT:,}: round the rows with draftproof.simulator.rationalise"
                 )
     return rows
-
-
-def _fields(rows: Instance, scheme: DraftScheme, prices: Any, proof: Any, bounds: tuple[Any, Any]) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "instance": Instance(rows.target, rows.draft, scheme).as_dict(),
-        "digest": rows.digest(),
-        "prices": [_texts(values) for values in prices[1:]],
-        **proof,
-        **dict(zip(("lower", "upper", "gap"), _texts([*bounds, bounds[1] - bounds[0]]), strict=True)),
-    }
 
 
 def _texts(values: Any) -> list[str]:

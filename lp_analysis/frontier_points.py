@@ -22,8 +22,7 @@ from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, prefi
 from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.problem import BoundProblem, assert_size
 from draftproof.lp_analysis.solve import POLISHED, mixtures_of, rounded
-from draftproof.lp_analysis.solvers.biased import BiasedColumns, generate_biased
-from draftproof.lp_analysis.solvers.columns import likely_orders
+from draftproof.lp_analysis.solvers.biased import BiasedColumns
 from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, in_stages, stopped
 from draftproof.simulator.arithmetic import RATIONAL, as_python
@@ -118,7 +117,7 @@ def frontier(
         raise InvalidInput(f"{scheme} drafts nothing, so nothing can be accepted; use a depth of at least 1")
     paths = context_count(problem.vocab_size, problem.depth)
     by_levels = isinstance(scheme, Delayed) and scheme.K > 1 and paths > FEW_PATHS
-    solver = (_Levels if by_levels else _Columns)(problem.floats)
+    solver = (_Levels if by_levels else BiasedColumns)(problem.floats)
     points: list[FrontierPoint] = []
     for value in wanted:
         left = np.inf if seconds is None else (begun + seconds - clock()) / (len(wanted) - len(points))
@@ -158,22 +157,6 @@ def biased(value: Any) -> Fraction:
     return number
 
 
-class _Columns:
-    """Column generation, for any scheme; each point begins with the orders of those before."""
-
-    #: The solver's least bias. At 0 the prices are not unique; those of this bias are the slope of the curve from 0 on.
-    least = 1e-7
-
-    def __init__(self, problem: BoundProblem) -> None:
-        self.columns = BiasedColumns(problem)
-        for trunk, order in enumerate(likely_orders(problem)):
-            self.columns.add(trunk, order)
-
-    def solve(self, bias: float, gap: float, search: Search) -> None:
-        """Improve `search`; attained by mixtures of orders, a reach and corrections."""
-        generate_biased(self.columns, bias, gap, search)
-
-
 class _Levels:
     """The interior-point method on interpolated `g`; each point begins with the knots of the one before."""
 
@@ -189,8 +172,11 @@ class _Levels:
         self.known = [(0.0, float(efficiency(lossless)), attained)]  # verifiers; the first is block verification
         self.prices = [[lossless[-1] * 0, np.zeros(1)]]
 
-    def solve(self, bias: float, gap: float, search: Search) -> None:
-        """As above, from the bounds of other points: prices hold at every bias, and verifiers at larger ones."""
+    def improve(self, bias: float, gap: float, search: Search) -> None:
+        """Better bounds from those of other points, whose prices hold at every bias and verifiers at larger ones.
+
+        Attained by mixtures of orders, a reach and corrections.
+        """
         problem = self.problem
         with search.until_interrupted():
             for prices in self.prices:
@@ -204,21 +190,26 @@ class _Levels:
         mixtures = mixtures_of(law, problem, gap)
         search.law = mixtures, reached, corrected
         if search.gap > gap and not search.late and law.size <= POLISHED:
-            finer = _Columns(problem)
+            finer = BiasedColumns(problem)
             for trunk, (_, orders) in enumerate(mixtures):
                 for order in orders:
-                    finer.columns.add(trunk, order)
-            finer.solve(bias, gap, search)
+                    finer.add(trunk, order)
+            finer.improve(bias, gap, search)
 
 
 def _solved(
-    solver: _Columns | _Levels, problem: BoundProblem, scheme: DraftScheme, bias: Fraction, gap: float, search: Search
+    solver: BiasedColumns | _Levels,
+    problem: BoundProblem,
+    scheme: DraftScheme,
+    bias: Fraction,
+    gap: float,
+    search: Search,
 ) -> FrontierPoint:
     """One point by a solver, then both bounds in rationals.
 
     At Ctrl-C when there are bounds `search` is interrupted, and the point is the best at hand.
     """
-    solver.solve(max(float(bias), solver.least), 0.5 * gap, search)  # rounding takes the rest
+    solver.improve(max(float(bias), solver.least), 0.5 * gap, search)  # rounding takes the rest
     mixtures, reached, corrected = search.law
     plan = as_plan(problem.vocab_size, scheme, mixtures)
     shortfalls, (slope,) = rounded(search.prices)

@@ -15,13 +15,24 @@ import numpy as np
 from draftproof.lp_analysis.bias_prices import bias_bound, end_worths
 from draftproof.lp_analysis.nodes import NodeValues, prefix_masses
 from draftproof.lp_analysis.prices import levels_of
-from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, Columns
+from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, Columns, likely_orders
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY
 from draftproof.lp_analysis.solvers.minimise import Search
 
 
 class BiasedColumns(Columns):
-    """The master program for one bias at a time. problem: in float64."""
+    """The master program for one bias at a time, for any scheme; each begins with the orders of those before.
+
+    problem: in float64.
+    """
+
+    #: The solver's least bias. At 0 the prices are not unique; those of this bias are the slope of the curve from 0 on.
+    least = 1e-7
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for trunk, order in enumerate(likely_orders(self.problem)):
+            self.add(trunk, order)
 
     def _match(self, model: Any, target: Sequence[Any]) -> None:
         n, V, paths = self.n, self.V, self.V**self.L
@@ -44,11 +55,7 @@ class BiasedColumns(Columns):
         self._budget = model.getNumRow()
         model.addRow(-INFINITY, 0.0, paths, 3 * n + np.arange(paths), np.ones(paths))
 
-    def allow(self, bias: float) -> None:
-        """Set the bias."""
-        self.model.changeRowBounds(self._budget, -INFINITY, bias)
-
-    def point(self) -> tuple[float, Any, float, list[Any], NodeValues, NodeValues]:
+    def _point(self) -> tuple[float, Any, float, list[Any], NodeValues, NodeValues]:
         """Value of the master, prices of shortfalls, price of bias, weights of the orders, reach and corrections."""
         value, _, weights = self.solve()
         solution = self.model.getSolution()
@@ -61,24 +68,23 @@ class BiasedColumns(Columns):
         )
         return value, shortfalls, price, weights, reached, corrected
 
+    def improve(self, bias: float, gap: float, search: Search) -> None:
+        """Add orders until the gap of `search` is at most `gap`, time is up or no order is new.
 
-def generate_biased(columns: BiasedColumns, bias: float, gap: float, search: Search) -> None:
-    """Column generation for one bias until the gap of `search` is at most `gap`, time is up or no order is new.
-
-    Attained by mixtures of orders, a reach and corrections; prices: of shortfalls, and of bias.
-    """
-    columns.allow(bias)
-    with search.until_interrupted():
-        for _ in range(ROUNDS):
-            lower, shortfalls, price, weights, *masses = columns.point()
-            attained = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)], *masses
-            grown = False
-            for share in IN_OUT if search.prices else IN_OUT[:1]:
-                z, slope = shortfalls, np.array([price])
-                if share:
-                    z, slope = (share * b + (1 - share) * v for b, v in zip(search.prices, (z, slope), strict=True))
-                search.offer(lower, attained, float(bias_bound(z, slope[0], bias, columns.problem)), [z, slope])
-                for trunk, order in enumerate(levels_of(end_worths(z, columns.problem))[0]):
-                    grown |= columns.add(trunk, order)
-            if search.gap <= gap or not grown or search.late:
-                break
+        Attained by mixtures of orders, a reach and corrections; prices: of shortfalls, and of bias.
+        """
+        self.model.changeRowBounds(self._budget, -INFINITY, bias)
+        with search.until_interrupted():
+            for _ in range(ROUNDS):
+                lower, shortfalls, price, weights, *masses = self._point()
+                attained = [(w, list(orders)) for w, orders in zip(weights, self.orders, strict=True)], *masses
+                grown = False
+                for share in IN_OUT if search.prices else IN_OUT[:1]:
+                    z, slope = shortfalls, np.array([price])
+                    if share:
+                        z, slope = (share * b + (1 - share) * v for b, v in zip(search.prices, (z, slope), strict=True))
+                    search.offer(lower, attained, float(bias_bound(z, slope[0], bias, self.problem)), [z, slope])
+                    for trunk, order in enumerate(levels_of(end_worths(z, self.problem))[0]):
+                        grown |= self.add(trunk, order)
+                if search.gap <= gap or not grown or search.late:
+                    break
