@@ -9,7 +9,7 @@ from draftproof.simulator.theorems.algebra import oracle, ratios, regions, trees
 from draftproof.simulator.theorems.algebra.oracle import Empty
 from draftproof.simulator.theorems.algebra.polynomials import ANY
 from draftproof.simulator.theorems.algebra.regions import Question
-from draftproof.simulator.theorems.proof import numbers
+from draftproof.simulator.theorems.proof import judgements, numbers
 from draftproof.simulator.theorems.proof import theorem as proof
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
@@ -110,5 +110,5 @@ def test_joining_ties_that_differ_is_caught_where_a_verifier_jumps(monkeypatch):
 
 
 def test_a_refuted_verifier_stays_refuted_where_zero_is_called_zero_too_soon(monkeypatch):
-    monkeypatch.setattr(proof, "is_zero", lambda *_: True)
+    monkeypatch.setattr(judgements, "is_zero", lambda *_: True)
     assert not proves("naive_from_target")

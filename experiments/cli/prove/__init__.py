@@ -69,7 +69,7 @@ def prove(
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.grid.store import Store
-    from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+    from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 
     machines = Machines(jobs, dask)
     written = {"certificate": certificate, "resume": resume, "witness": witness}

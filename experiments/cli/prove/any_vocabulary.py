@@ -20,7 +20,7 @@ from draftproof.simulator.theorems.any_vocabulary import depth
 from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
 from draftproof.simulator.theorems.any_vocabulary.sums import Account
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.verifiers.layer_transport import LayerTransport
 
 #: Vocabulary sizes at which a witness is looked for, smallest first: of a verifier before the proof, of a relation

@@ -19,9 +19,9 @@ from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.store import Store
 from draftproof.simulator.theorems.algebra.plain import read_number
 from draftproof.simulator.theorems.proof.certificate import RecordingOracle
+from draftproof.simulator.theorems.proof.judging import judged
 from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
 from draftproof.simulator.theorems.proof.points import starting_points
-from draftproof.simulator.theorems.proof.relations import judged
 
 #: The kind of steps that find the cells of draft trees; those of others judge functions of laws.
 TREE = "draft tree"
@@ -34,7 +34,7 @@ Step = tuple[int, Result]
 class Worker:
     """What a process keeps while it computes steps of one kind. laws: those that the steps are about; see `plain_law`.
 
-    kind: `TREE`, `BALANCE`, or the relation of which differences are judged.
+    kind: `TREE`, or the claim of which balances or differences are judged; see `judging`.
     """
 
     def __init__(self, request: Request, kind: str, laws: Sequence[Law]) -> None:

@@ -23,7 +23,7 @@ from draftproof.experiments.cli.witnesses import (
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import NOT_PROVED
 from draftproof.simulator.theorems.proof.formulas import condition_text, conditions
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Refutation, open_share
 from draftproof.simulator.verdicts.witness import Witness

@@ -24,8 +24,9 @@ from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.certificate import RecordingOracle, certificate_of
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.formulas import FormulaCell, formula_cells
+from draftproof.simulator.theorems.proof.judging import EQUALS
 from draftproof.simulator.theorems.proof.points import tree_sets
-from draftproof.simulator.theorems.proof.relations import EQUALS, Relation, relate
+from draftproof.simulator.theorems.proof.relations import Relation, relate
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
 

@@ -20,7 +20,7 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.any_vocabulary.certificate import FORMAT as ANY_VOCABULARY
 from draftproof.simulator.theorems.proof.certificate import FORMAT as AT_ONE_SIZE
 from draftproof.simulator.theorems.proof.certificate import checked
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of
 
 

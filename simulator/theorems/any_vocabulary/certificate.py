@@ -47,7 +47,7 @@ from draftproof.simulator.theorems.any_vocabulary.reasons import Fact, Reasons, 
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, Later, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.any_vocabulary.tokens import Token
-from draftproof.simulator.theorems.proof.relations import DOMINATES
+from draftproof.simulator.theorems.proof.judging import DOMINATES
 
 FORMAT = "draftproof theorem for every vocabulary 5"
 

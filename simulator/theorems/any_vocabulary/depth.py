@@ -37,7 +37,7 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Sum
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem, difference, gain, is_zero, passes, start
-from draftproof.simulator.theorems.proof.relations import LOSSLESS
+from draftproof.simulator.theorems.proof.judging import LOSSLESS
 
 KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
 #: A hypothesis of the lemma, the number of branches, and its proof.

@@ -19,7 +19,7 @@ from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Masses, NotShown, Sum
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.proof.judgements import judged_nonnegative
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 
 #: Pairs of variables: one for each named token and for each class but one of a row.
 PAIRS = 32

@@ -21,10 +21,9 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import Judgement, stands
+from draftproof.simulator.theorems.proof.judging import EQUALS, LOSSLESS
 from draftproof.simulator.theorems.proof.relations import (
     EFFICIENCY,
-    EQUALS,
-    LOSSLESS,
     REACHES,
     Relation,
     both_laws,

@@ -15,10 +15,7 @@ from typing import Any
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.polynomials import Point
-from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.algebra.trees import Gap, Tree, leaves
-from draftproof.simulator.theorems.proof.balance import SUM, balance, difference, efficiency, mass, reach
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import (
     SIGNS,
@@ -28,25 +25,22 @@ from draftproof.simulator.theorems.proof.judgements import (
     judged_nonnegative,
     judged_zero,
 )
+from draftproof.simulator.theorems.proof.judging import (
+    EQUALS,
+    Place,
+    ProofExecutor,
+    executed,
+    judged_at,
+)
 from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of
 from draftproof.simulator.theorems.proof.points import simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import (
-    BALANCE,
-    TRIALS,
-    Place,
-    ProofExecutor,
-    Subject,
-    executed,
-    law_at_point,
-)
+from draftproof.simulator.theorems.proof.theorem import TRIALS, Subject, law_at_point
 
-LOSSLESS, EQUALS, DOMINATES = "lossless", "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.
 EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
 #: Two laws, part by part.
 Pairs = Sequence[tuple[Part, Part]]
-JUDGING: Mapping[str, Judging] = {BALANCE: judged_zero, EQUALS: judged_zero, DOMINATES: judged_nonnegative}
 #: Points tried for each denominator before a relation is proved.
 EACH = 4 * TRIALS
 
@@ -164,7 +158,8 @@ def judge_cells(
     for number, place in wanted:
         judgement = known.get((number, place))
         if judgement is None or judgement["open"]:
-            cells, judgements, missing = judged_at(pairs[number], place, relation.shape, oracle, judging)
+            cells, judgements, left = judged_at(pairs[number], place, relation.shape, oracle, judging)
+            missing = [region for region, _ in left]
         else:
             cells, judgements, missing = judgement["cells"], judgement["judgements"], []
         relation.cells += cells
@@ -178,49 +173,6 @@ def _executed(
     """The executor's results about differences, but for gaps; see `executed`."""
     claimed = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
     return executed(kind, list(zip(*pairs, strict=True)), claimed, oracle, executor)
-
-
-def judged(kind: str, parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
-    """The judgements about a balance, or a difference of two, as plain data. shape: of the ring of the parts."""
-    before = oracle.asked
-    cells, judgements, missing = judged_at(parts, place, shape, oracle, JUDGING[kind])
-    account = {"asked": oracle.asked - before}
-    return {"cells": cells, "judgements": judgements, "open": len(missing), "account": account}
-
-
-def judged_at(
-    parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging
-) -> tuple[int, list[Judgement], list[Region]]:
-    """How many cells a balance or a difference has, the judgements where it is claimed, and the cells that stay open.
-
-    parts: one of a balance, two of a difference.
-    """
-    zero, one = Ratio(shape.ring, shape.ring.zero), parts[0]
-    if len(parts) == 1:
-        context, token = place
-        tree = balance(shape, one, context, token, oracle)
-    else:
-        mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in parts)
-        tree = difference(mine, theirs, shape, one, oracle)
-    cells, judgements, missing = 0, list[Judgement](), list[Region]()
-    for region, leaf in leaves(tree, one.region):
-        cells += 1
-        if isinstance(leaf, Gap):
-            missing += [] if leaf.outside else [region]
-            continue
-        judgement = judging(leaf.values.get(SUM, zero), region, oracle)
-        if judgement is None:
-            missing.append(region)
-        else:
-            judgements.append(judgement)
-    return cells, judgements, missing
-
-
-def _function(part: Part, place: Place, shape: Shape, oracle: Oracle) -> Tree:
-    if not place:
-        return efficiency(shape, part, oracle)
-    context, *token = place
-    return mass(shape, part, (context, token[0]), oracle) if token else reach(shape, part, context, oracle)
 
 
 def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: ProofExecutor | None = None) -> bool:

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from scipy.special import betaincinv
 
@@ -25,40 +25,18 @@ from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
-from draftproof.simulator.theorems.proof.balance import SUM, balance, places
+from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.judgements import is_zero
-from draftproof.simulator.theorems.proof.laws import Making, Part, draftings, drawn, law_at, parts_of, plain_law
+from draftproof.simulator.theorems.proof.judgements import judged_zero
+from draftproof.simulator.theorems.proof.judging import LOSSLESS, ProofExecutor, executed, judged_at
+from draftproof.simulator.theorems.proof.laws import Making, Part, draftings, drawn, law_at, parts_of
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed, Watched
 from draftproof.simulator.verdicts.lossless import assert_holds_in_floats
 
-
-class ProofExecutor(Protocol):
-    """Carries out the steps of a proof, in other processes or from stored results.
-
-    Results come with the numbers of their tasks, in any order.
-    """
-
-    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """The masses of draft trees; see `laws.explored`."""
-        ...
-
-    def judged(
-        self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
-    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """Functions of one or two laws, by number of part and place; see `relations.judged`, and `laws.plain_law`."""
-        ...
-
-
-#: What is judged of one law: that a balance is zero.
-BALANCE = "balance"
-#: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block or
-#: a balance.
-Place = tuple[Any, ...]
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3
 #: Points at which the law by formula is compared with the law by enumeration after a proof.
@@ -173,53 +151,29 @@ def follow(proof: Proof, executor: ProofExecutor | None = None) -> None:
                 values = () if isinstance(leaf, Gap) else leaf.values.values()
                 proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
     wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in places(shape)]
-    known = executed(BALANCE, [proof.law], wanted, explorer.oracle, executor)
+    known = executed(LOSSLESS, [proof.law], wanted, explorer.oracle, executor)
     for number, place in wanted:
+        proof.identities += 1
         result = known.get((number, place))
         if result is None or result["open"]:
-            prove_balance_zero(proof, proof.law[number], *place)
+            part = proof.law[number]
+            count, _, missing = judged_at([part], place, shape, explorer.oracle, judged_zero)
+            proof.cells += count
+            proof.open_cells += [region for region, _ in missing]
+            proof.refutation = next((found for cell in missing if (found := refuted(proof, *cell))), None)
         else:
-            proof.identities += 1
             proof.cells += result["cells"]
         if proof.refutation is not None:
             return
 
 
-def executed(
-    kind: str,
-    laws: Sequence[Sequence[Part]],
-    wanted: Sequence[tuple[int, Place]],
-    oracle: Oracle,
-    executor: ProofExecutor | None,
-) -> dict[tuple[int, Place], Mapping[str, Any]]:
-    """The executor's results about functions of laws, by number of part and place; {} without an executor."""
-    if executor is None:
-        return {}
-    plain = [plain_law(law, oracle.points) for law in laws]
-    results = {wanted[number]: result for number, result in executor.judged(kind, plain, wanted)}
-    for result in results.values():
-        if not result["open"]:
-            oracle.absorb(result["account"])
-    return results
-
-
-def prove_balance_zero(proof: Proof, part: Part, context: Context, token: int) -> None:
-    """Prove that one balance is zero on all its cells, or search a point where it is not."""
-    oracle = proof.explorer.oracle
-    proof.identities += 1
-    for region, leaf in leaves(balance(proof.shape, part, context, token, oracle), part.region):
-        proof.cells += 1
-        if isinstance(leaf, Gap):
-            if not leaf.outside:
-                proof.open_cells.append(region)
-        elif leaf.values and not is_zero(leaf.values[SUM], region, oracle):
-            proof.open_cells.append(region)
-            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle)
-            if point is not None and law_at_point(proof.subject, proof.shape, point).max_deviation(
-                proof.shape.instance(point).target
-            ):
-                proof.refutation = refutation(proof.subject, proof.shape, point)
-                return
+def refuted(proof: Proof, region: Region, balance: Ratio | None) -> Refutation | None:
+    """A refutation in a cell whose balance is not shown to be zero, if one is found. balance: None if not known."""
+    subject, shape = proof.subject, proof.shape
+    point = None if balance is None else nonzero_point(shape, balance, region, proof.explorer.oracle)
+    if point is None or not law_at_point(subject, shape, point).max_deviation(shape.instance(point).target):
+        return None
+    return refutation(subject, shape, point)
 
 
 def nonzero_point(shape: Shape, ratio: Ratio, region: Region, oracle: Oracle) -> Point | None:

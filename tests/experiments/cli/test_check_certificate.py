@@ -19,7 +19,7 @@ from draftproof.experiments.pages.theorems import claims
 from draftproof.simulator.drafts import Adaptive, Delayed, WithoutReplacement
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.verifiers import make
 
 heavy = pytest.mark.heavy

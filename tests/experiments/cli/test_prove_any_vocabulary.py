@@ -10,7 +10,7 @@ from draftproof.experiments.cli.prove.work import relate_two
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.theorems.proof.relations import DOMINATES
+from draftproof.simulator.theorems.proof.judging import DOMINATES
 
 STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
 

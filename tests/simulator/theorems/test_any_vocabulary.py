@@ -17,7 +17,7 @@ from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem, start
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
 PATH, PAIR, DIFFERENT = Delayed(1, 0, 2), Delayed(2, 0, 1), WithoutReplacement(2, 0, 1)

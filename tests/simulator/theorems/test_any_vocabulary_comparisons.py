@@ -6,7 +6,7 @@ import pytest
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem
-from draftproof.simulator.theorems.proof.relations import LOSSLESS
+from draftproof.simulator.theorems.proof.judging import LOSSLESS
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 ONE = Delayed(1, 0, 1)

@@ -18,8 +18,8 @@ from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
+from draftproof.simulator.theorems.proof.judging import LOSSLESS
 from draftproof.simulator.theorems.proof.points import random_point
-from draftproof.simulator.theorems.proof.relations import LOSSLESS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import make
 

@@ -16,7 +16,7 @@ from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem
-from draftproof.simulator.theorems.proof.relations import LOSSLESS
+from draftproof.simulator.theorems.proof.judging import LOSSLESS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.watch import HasState
 

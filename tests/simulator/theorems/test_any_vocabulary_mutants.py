@@ -24,8 +24,8 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem
+from draftproof.simulator.theorems.proof.judging import LOSSLESS
 from draftproof.simulator.theorems.proof.points import random_point
-from draftproof.simulator.theorems.proof.relations import LOSSLESS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import block, traversal
 from tests.mutants.places import mutants_of

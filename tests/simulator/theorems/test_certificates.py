@@ -12,7 +12,8 @@ from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.proof import judgements
 from draftproof.simulator.theorems.proof.certificate import RecordingOracle, certificate_of, checked
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, LOSSLESS, relate
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
+from draftproof.simulator.theorems.proof.relations import relate
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.verifiers import make

@@ -16,8 +16,9 @@ from draftproof.simulator.theorems.proof import relations
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import is_zero
+from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.laws import draftings, parts_of
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
+from draftproof.simulator.theorems.proof.relations import relate
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.theorem import Subject
 from draftproof.simulator.vectors import minimum
