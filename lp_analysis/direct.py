@@ -18,10 +18,9 @@ import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
 from draftproof.lp_analysis.bias_measures import MEASURES
-from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, Trees
+from draftproof.lp_analysis.hitting import ListedTrees, Trees
 from draftproof.lp_analysis.modelling import modelling
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import tabulate
@@ -70,11 +69,8 @@ def direct_bound(
 
 
 def trees_of(draft: ProcessLike, scheme: DraftScheme) -> Trees:
-    """The trees of any scheme; those of delayed trees in float64."""
-    process = as_process(draft, "draft")
-    if not isinstance(scheme, Delayed):
-        return ListedTrees.of(process, scheme).trees
-    return IidBranches(tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "draft").tables, scheme).trees
+    """The trees of any scheme, by enumeration of its draws."""
+    return ListedTrees.of(as_process(draft, "draft"), scheme).trees
 
 
 def _matching(place: dict[Context, int], tables: list[Any]) -> tuple[Any, Any]:

@@ -10,11 +10,9 @@ one: those below a trunk. `G` is the number of groups, `N` that of the ends in e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from math import comb
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -122,24 +120,6 @@ class IidBranches(Branches):
         """The same in float64."""
         return IidBranches(as_floats(self.draft_tables), self.scheme)
 
-    @property
-    def trees(self) -> Trees:
-        """The possible sets of nodes with their probabilities, by inclusion and exclusion over sets of branches."""
-        below, width, K = self.shares, self.shares.shape[1], self.scheme.K
-        if len(self.groups) * sum(comb(width, count) for count in range(1, K + 1)) > MOST_TREES:
-            raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape")
-        listed = []
-        for index, mass in enumerate(self.groups):
-            if not mass > 0:
-                continue
-            trunk = context_at(index, self.scheme.L1, self.vocab_size)
-            paths = [path for path in range(width) if below[index][path] > 0]
-            for count in range(1, K + 1):
-                for branches in combinations(paths, count):
-                    nodes = _nodes(trunk, branches, self.scheme.L2, self.vocab_size)
-                    listed.append((nodes, mass * _exactly([below[index][path] for path in branches], K)))
-        return listed
-
 
 def _first(shares: Any, orders: Any) -> Any:
     """The mass of the first paths of each order."""
@@ -199,24 +179,6 @@ def _parts(table: Any, count: int, order: str) -> Any:
         inside = positive_part(np.minimum(ends, place + 1) - np.maximum(ends - masses, place))
         np.put_along_axis(law, tokens, inside, axis=1)
     return laws
-
-
-def _exactly(masses: Sequence[Any], K: int) -> Any:
-    """The probability that `K` draws show exactly these outcomes, each at least once."""
-    total = masses[0] * 0
-    for count in range(1, len(masses) + 1):
-        sign = 1 if (len(masses) - count) % 2 == 0 else -1
-        for some in combinations(masses, count):
-            total = total + sign * sum(some[1:], start=some[0]) ** K
-    return total
-
-
-def _nodes(trunk: Context, branches: Iterable[int], length: int, size: int) -> frozenset[Context]:
-    nodes = {trunk[:d] for d in range(len(trunk) + 1)}
-    for path in branches:
-        branch = context_at(path, length, size)
-        nodes |= {trunk + branch[:d] for d in range(1, length + 1)}
-    return frozenset(nodes)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,7 @@ def instance_of(V, depth, family="perturbed", seed=0):
 def test_limits_of_size_are_inclusive(monkeypatch):
     instance = instance_of(2, 3)
     given = instance.draft, Delayed(2, 1, 2)  # two trunks, each with 4 single paths and 6 pairs
-    iid = IidBranches(instance.draft.tables, given[1])
-    monkeypatch.setattr(hitting, "MOST_TREES", 20)
-    assert len(iid.trees) == 20
-    monkeypatch.setattr(hitting, "MOST_TREES", 19)
-    with pytest.raises(TooLarge, match="more than 19 draft trees"):
-        _ = iid.trees
+    assert len(ListedTrees.of(*given).trees) == 20
     monkeypatch.setattr(hitting, "MOST_TREES", given[1].count(instance.draft))
     assert ListedTrees.of(*given).depth == 3
     monkeypatch.setattr(hitting, "MOST_TREES", given[1].count(instance.draft) - 1)
