@@ -28,12 +28,6 @@ def best_first(law: Any, masses: Any) -> Any:
         return (-law / (masses + (masses == 0) * 1)).argsort(kind="stable")
 
 
-def slack(law: Any, masses: Any, K: int) -> Any:
-    """`g(q(S)) - r(S)` for the prefixes `S` of the sorted paths: `law` is a selection law if none is negative."""
-    order = best_first(law, masses)
-    return hit_probability(masses[order].cumsum(), K) - law[order].cumsum()
-
-
 def repaired(law: Any, masses: Any, K: int) -> Any:
     """The law with its excess cut off: of the paths sorted by `r/q`, no prefix keeps more than `g` of its mass.
 

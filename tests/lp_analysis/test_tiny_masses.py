@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis import certificate, check_certificate, optimum, solve
-from draftproof.lp_analysis.decompose import ROUNDING, decompose, iid_law, repaired, slack
+from draftproof.lp_analysis.decompose import ROUNDING, best_first, decompose, iid_law, repaired
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
@@ -25,6 +25,12 @@ def shares(parts):
     """Numbers as shares of their sum, exact."""
     total = sum(parts)
     return RATIONAL.vector([part / total for part in parts])
+
+
+def slack(law, masses, K):
+    """`g(q(S)) - r(S)` for the prefixes `S` of the sorted paths: `law` is a selection law if none is negative."""
+    order = best_first(law, masses)
+    return 1 - (1 - masses[order].cumsum()) ** K - law[order].cumsum()
 
 
 def both_are_laws(pairs):
