@@ -111,7 +111,7 @@ def spent_at(instance, scheme, law):
 
 def test_what_is_spent_at_a_depth_is_accepted_to_the_end_of_the_path():
     first = others = 0
-    for seed in range(40):
+    for seed in range(15):
         instance, eps = instance_of(2, 3, seed), ("1/100", "1/10", "2/5")[seed % 3]
         law = block_law(make("budgeted", eps=eps), instance.target, instance.draft, PATH, "rational")
         spent = spent_at(instance, PATH, law)

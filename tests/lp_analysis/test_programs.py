@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis import direct, hitting
@@ -49,6 +49,7 @@ def random_prices(V, depth, seed):
     ]
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from([(2, 2, 0, 3), (3, 3, 0, 2), (2, 3, 1, 2)]))
 def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shape):
     V, K, L1, L2 = shape

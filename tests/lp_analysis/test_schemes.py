@@ -75,7 +75,7 @@ def random_orders(problem, seed):
     return tuple(tuple(tuple(rng.permutation(len(ends)).tolist()) for ends in problem.trees.ends) for _ in range(2))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES), by_prices=st.booleans())
 def test_any_mixture_is_attained_and_below_any_prices(seed, case, by_prices):
     V, scheme = case
