@@ -34,36 +34,28 @@ def once(u):
     return k
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_one_coin_that_decides_twice_is_reported_and_computed_exactly(follow, library):
-    found = follow(twice, coins(library))
-    assert found.law == {(True, True): QUARTER, (True, False): QUARTER, (False, False): HALF}
-    lines = [f"test_arguments.py:{twice.__code__.co_firstlineno + i}" for i in (1, 2)]
-    assert found.reuse == {f"coin[0] decides at {lines[0]} and again {lines[1]}"}
+def four(u):
+    return [bool(u[i // 2] < 0.5) for i in range(4)]
+
+
+#: A function, the settings, some of its law, and how many numbers decide twice.
+COINS = [
+    (twice, {}, {(True, True): QUARTER, (True, False): QUARTER, (False, False): HALF}, 1),
+    (twice, {"apart": "fetches"}, {(True, True): fmpq(1, 8), (False, True): fmpq(1, 8)}, 0),
+    (once, {}, {0: QUARTER, 1: QUARTER, 2: HALF}, 0),
+    (four, {}, {(True, True, True, True): QUARTER}, 2),
+]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_fresh_fetches_are_independent(follow, library):
-    found = follow(twice, coins(library), apart="fetches")
-    assert found.law[True, True] == found.law[False, True] == fmpq(1, 8)
-    assert found.reuse == set()
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_inverse_cumulative_sum_is_one_decision(follow, library):
-    found = follow(once, coins(library))
-    assert found.law == {0: QUARTER, 1: QUARTER, 2: HALF}
-    assert found.reuse == set()
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_same_line_with_two_fetches_is_reuse(follow, library):
-    def function(u):
-        return [bool(u[i // 2] < 0.5) for i in range(4)]
-
-    found = follow(function, coins(library))
-    assert len(found.reuse) == 2
-    assert found.law[(True, True, True, True)] == QUARTER
+@pytest.mark.parametrize(("function", "settings", "law", "reused"), COINS)
+def test_a_coin_that_decides_twice_is_reported_and_computed_exactly(follow, library, function, settings, law, reused):
+    found = follow(function, coins(library), **settings)
+    assert {key: found.law[key] for key in law} == law
+    assert len(found.reuse) == reused
+    if function is twice and reused:
+        lines = [f"test_arguments.py:{twice.__code__.co_firstlineno + i}" for i in (1, 2)]
+        assert found.reuse == {f"coin[0] decides at {lines[0]} and again {lines[1]}"}
 
 
 def test_exponential_noise_as_argument(law):

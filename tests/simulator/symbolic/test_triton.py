@@ -142,7 +142,7 @@ def test_the_size_of_a_number_is_followed(law, written):
 
 @pytest.mark.parametrize(("name", "operation"), [("bits", "bitcast"), ("atomic", "atomic_rmw")])
 def test_what_the_interpreter_cannot_do_is_refused_and_not_raised_by_the_kernel(law, written, name, operation):
-    with pytest.raises(NotFollowed, match=rf"{operation} in a Triton kernel.*kernels.py:\d+"):
+    with pytest.raises(NotFollowed, match=rf"{operation} in a Triton kernel.*theirs.py:\d+"):
         law(written(name))
 
 
