@@ -125,11 +125,6 @@ def followed(library: str, tests: list[str], kinds: str) -> Any:
     return function
 
 
-@pytest.fixture(name="followed", scope="session")
-def followed_fixture() -> Callable[..., Any]:
-    return followed
-
-
 @pytest.fixture(scope="session")
 def libraries() -> dict[str, dict[str, Any]]:
     return LIBRARIES
@@ -137,8 +132,8 @@ def libraries() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def answers() -> Callable[..., dict[tuple[bool, ...], Any]]:
-    """The law of the answers to tests, given as text, of numbers of these kinds."""
-    return lambda tests, kinds, library="python": follow(followed(library, tests, kinds)).law
+    """The law of the answers to tests, given as text, of numbers of these kinds; with fields of `Settings`."""
+    return lambda tests, kinds, library="python", **settings: follow(followed(library, tests, kinds), **settings).law
 
 
 @pytest.fixture(scope="session")

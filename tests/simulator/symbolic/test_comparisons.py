@@ -29,10 +29,10 @@ CORNERS = {
 
 
 @pytest.mark.parametrize("text", CORNERS)
-def test_answers_where_coins_may_be_at_a_boundary(follow, followed, text):
-    found = follow(followed("python", text.split("; "), "uuu"), boundary=True)
-    assert {"".join("FT"[each] for each in key) for key in found.law} == set(CORNERS[text].split())
-    assert sum(found.law.values()) == 1
+def test_answers_where_coins_may_be_at_a_boundary(answers, text):
+    law = answers(text.split("; "), "uuu", boundary=True)
+    assert {"".join("FT"[answer] for answer in key) for key in law} == set(CORNERS[text].split())
+    assert sum(law.values()) == 1
 
 
 @pytest.mark.parametrize(
