@@ -108,7 +108,7 @@ def _made_up(original: Any) -> Any:
         if session is None or not is_audited(sys._getframe(1).f_code.co_filename):
             return made
         if made.dtype.kind in "biufc":
-            made[...] = session.memory.found(made.shape, made.dtype)
+            made[...] = session.memory.unwritten(made.shape, made.dtype)
         may_get_symbols = made.dtype.kind == "f" and not session.real
         return made.astype(object).view(SymbolicArray) if may_get_symbols else made
 

@@ -27,8 +27,8 @@ class Memory:
         self.places: dict[str, None] = {}
         self._taken = 0
 
-    def found(self, shape: Sequence[int], dtype: Any, how: str = "memory taken") -> Any:
-        """An array of this type of numpy as found in memory; how: it came to be read, in words."""
+    def unwritten(self, shape: Sequence[int], dtype: Any, how: str = "memory taken") -> Any:
+        """An array of this type of numpy, as if found in memory; how: it came to be read, in words."""
         self.places[f"{how} at {caller()}"] = None
         size = int(np.prod(shape))
         parts = (np.arange(self._taken + 1, self._taken + size + 1) * _GOLDEN) % 1

@@ -340,7 +340,7 @@ class Region:
                 group.constraints.append(({winner: weight, v.index: -weights[best]}, ZERO))
         return best
 
-    def raced(self, place: int, value: Any) -> Any:
+    def in_race(self, place: int, value: Any) -> Any:
         """A number at a place of a race: a `Reuse` where it was a coin before, another one where `Settings` say so."""
         variables = value.variables()
         index = variables[0].index

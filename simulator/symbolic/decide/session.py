@@ -31,8 +31,8 @@ MAX_OUTCOMES = 4096
 #: More draws from generators with a constant seed in one call are a loop that may go on for ever.
 MOST_TRUE_DRAWS = 100_000
 
-#: Places of one sequence that are nearer than this may be reached by draws from both.
-NEAR = 2**32
+#: Places of one sequence that are closer than this may be reached by draws from both.
+WINDOW = 2**32
 
 
 class Draw(NamedTuple):
@@ -270,10 +270,10 @@ class Session:
     def _taken(self, stream: Stream, kind: Any) -> Any:
         """What identifies the next number of a stream, which goes on; two of one sequence must agree on its kind."""
         stream.uniform = stream.uniform and kind == "uniform"
-        near = [other for other in self._windows.get(stream.key, ()) if abs(other.place - stream.place) < NEAR]
-        apart = any(other.start != stream.start for other in near)
+        others = [other for other in self._windows.get(stream.key, ()) if abs(other.place - stream.place) < WINDOW]
+        apart = any(other.start != stream.start for other in others)
         if self._kinds.setdefault((stream.key, stream.place), kind) != kind or (
-            apart and not all(other.uniform for other in near)
+            apart and not all(other.uniform for other in others)
         ):
             raise refusal(
                 f"two generators are {stream.name} and draw different things from it, "

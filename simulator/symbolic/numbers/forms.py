@@ -271,16 +271,16 @@ class Extreme(Symbol):
     def variable(self) -> Variable:
         return self.source.variable
 
-    def _each(self, on_symbol: Any, on_number: Any, falling: bool = False) -> Any:
+    def _of_members(self, on_symbol: Any, on_number: Any, falling: bool = False) -> Any:
         kind = {"min": "max", "max": "min"}[self.kind] if falling else self.kind
         members = (on_symbol(x) if isinstance(x, Symbol) else on_number(float(x)) for x in self.members)
         return self.variable.region.extreme(kind, tuple(members))
 
     def shift(self, c: fmpq) -> Any:
-        return self._each(lambda x: x.shift(c), lambda x: x + as_float(c))
+        return self._of_members(lambda x: x.shift(c), lambda x: x + as_float(c))
 
     def scale(self, c: fmpq) -> Any:
-        return self._each(lambda x: x.scale(c), lambda x: x * as_float(c), falling=c < 0)
+        return self._of_members(lambda x: x.scale(c), lambda x: x * as_float(c), falling=c < 0)
 
     def raised(self, exponent: fmpq) -> Any:
         member = self.chosen()
@@ -289,18 +289,18 @@ class Extreme(Symbol):
     def log(self) -> Any:
         bounds = self.variable.region.bounds
         if all(bounds(x)[0] >= 0 for x in self.members):
-            return self._each(lambda x: x.log(), _log)
+            return self._of_members(lambda x: x.log(), _log)
         member = self.chosen()  # a logarithm does not keep the order of numbers below 0
         return member.log() if isinstance(member, Symbol) else _log(member)
 
     def exp(self) -> Any:
-        return self._each(lambda x: x.exp(), lambda x: math.exp(x) if x < 700 else math.inf)
+        return self._of_members(lambda x: x.exp(), lambda x: math.exp(x) if x < 700 else math.inf)
 
     def plus(self, other: Symbol) -> Any:
-        return self._each(lambda x: x + other, lambda x: x + other)
+        return self._of_members(lambda x: x + other, lambda x: x + other)
 
     def times(self, other: Symbol) -> Any:
-        return self._each(lambda x: x * other, lambda x: x * other, falling=not other > 0)
+        return self._of_members(lambda x: x * other, lambda x: x * other, falling=not other > 0)
 
     def chosen(self) -> Any:
         """The member that it is, decided now."""
@@ -311,7 +311,7 @@ class Extreme(Symbol):
         return best.chosen() if isinstance(best, Extreme) else best
 
     def fetched(self, fetch: int | None) -> Any:
-        return self._each(lambda x: x.fetched(fetch), lambda x: x)
+        return self._of_members(lambda x: x.fetched(fetch), lambda x: x)
 
 
 def _log(value: float) -> float:

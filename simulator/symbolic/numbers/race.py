@@ -67,12 +67,12 @@ def _best(values: Sequence[Any], largest: bool) -> int:
 
 
 def _with_reuse_noted(values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a race, in which a coin that decided before is noted or replaced; see `Region.raced`."""
+    """The values of a race, in which a coin that decided before is noted or replaced; see `Region.in_race`."""
     random = [isinstance(value, (Linear, Product, Chain, Extreme)) for value in values]
     if sum(random) < 2:
         return values
     told = [
-        value.variable.region.raced(place, value) if known else value
+        value.variable.region.in_race(place, value) if known else value
         for place, (value, known) in enumerate(zip(values, random, strict=True))
     ]
     variables = [v for value, known in zip(told, random, strict=True) if known for v in value.variables()]

@@ -111,11 +111,11 @@ class Tensors:
         if store is not None:
             self.view(store, tensor)[...] = symbols
 
-    def found(self, tensor: Any) -> Any:
+    def unwritten(self, tensor: Any) -> Any:
         """The tensor with what is found in its memory, which was allocated and not written to; see `Memory`."""
         if tensor.layout == self.torch.strided:
             kind = np.dtype(np.float64 if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch."))
-            numbers = self.session.memory.found(tensor.shape, kind)
+            numbers = self.session.memory.unwritten(tensor.shape, kind)
             tensor.copy_(self.torch.from_numpy(numbers))
         return tensor
 

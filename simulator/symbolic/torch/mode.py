@@ -143,7 +143,7 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         return _random_numbers(session, rule, func, args, options)
     tensors = session.tensors
     if func._schema.name in _EMPTY and is_audited(_maker()):
-        return tensors.found(func(*args, **options))
+        return tensors.unwritten(func(*args, **options))
     if not tensors.stores or not _any_random(tensors, args, options):
         return func(*args, **options)
     into = options.get("out")

@@ -87,10 +87,11 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
         return moved(tensors, func, name, args, options)
     base = name.removesuffix("_")
     target = args[0] if name != base else options.get("out")
-    dtype = options.get("dtype") or _dtype(args)
+    wanted = options.get("dtype")
+    dtype = wanted or (args[0].dtype if base == "_to_copy" else _dtype(args))
     inputs = [tensors.values(item) if isinstance(item, torch.Tensor) else item for item in args]
     if base == "_to_copy":
-        result: Any = _cast(inputs[0], args[0], options.get("dtype") or args[0].dtype)
+        result: Any = _cast(inputs[0], args[0], dtype)
     elif base == "copy":
         result = _cast(inputs[1], args[1], args[0].dtype)
     elif base in RULES:
@@ -102,15 +103,13 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     if target is not None:
         return _written(tensors, base, target, result, target is not args[0])
     device = options.get("device") or next(item for item in args if isinstance(item, torch.Tensor)).device
-    results = result if isinstance(result, tuple) else (result,)
-    made = tuple(_made(tensors, array, dtype, device) for array in results)
-    return made if isinstance(result, tuple) else made[0]
 
+    def made(array: Any) -> Any:  # indices and answers keep their own type
+        if array.dtype.kind in "Of":
+            return tensors.wrap(array, dtype, device)
+        return torch.from_numpy(array).to(device=device, dtype=wanted)
 
-def _made(tensors: Tensors, array: Any, dtype: Any, device: Any) -> Any:
-    """A tensor of a result; indices and answers keep their own type."""
-    array = np.asarray(array)
-    return tensors.wrap(array, dtype, device) if array.dtype.kind in "Of" else torch.from_numpy(array).to(device)
+    return tuple(map(made, result)) if isinstance(result, tuple) else made(np.asarray(result))
 
 
 def _written(tensors: Tensors, name: str, target: Any, result: Any, resized: bool) -> Any:

@@ -82,7 +82,7 @@ def _load(original: Any) -> Any:
             filler = np.zeros(wanted.shape, stored)
         else:
             how = "lanes that are masked in a load without `other`"
-            filler = session.memory.found(wanted.shape, np.dtype(stored), how)
+            filler = session.memory.unwritten(wanted.shape, np.dtype(stored), how)
         if session.memory.places and not session.tensors.lent(addresses[wanted]):  # computed from made-up numbers
             raise IndexError("a kernel reads outside of the tensors that it was given")
         loaded = module._interpreter.load(addresses, wanted, filler, stored)
@@ -254,39 +254,41 @@ def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any)
     return module.tl.tensor(handle, kind if single else module.tl.block_type(kind, list(shape)))
 
 
-def _rand(original: Any, parts: int = 1) -> Any:
-    """`tl.rand`, and `tl.rand4x`, whose first part is `tl.rand` of the same seed and offset."""
+def _keyed(original: Any, number: Callable[..., Any], kind: str, parts: int) -> Any:
+    """A function of `tl` that draws by seed and offset, one block of numbers or several independent ones.
+
+    number: gives one for a session and a stream, from the number of the part, seed, offset and rounds.
+    """
 
     def rule(session: Any, seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         streams: dict[Any, Any] = {}
 
-        def number(part: int, seed: Any, position: int) -> Any:
+        def of_part(part: int, seed: Any, position: int) -> Any:
             key = without_seeds(seed), part
             if key not in streams:
                 streams[key] = session.seeded("triton", seed, key=key)
-            if session.gives_true_numbers(streams[key]):
-                return _uniform(_philox(seed, position, int(n_rounds))[part])
-            return session.placed_uniform(streams[key], position, "tl.rand4x" if parts > 1 else "tl.rand", 24)
+            return number(session, streams[key], part, seed, position, int(n_rounds))
 
-        return _in_parts(seed, offset, number, _interpreter().tl.float32, parts)
-
-    return in_calls(original, rule)
-
-
-def _randint(original: Any, parts: int = 1) -> Any:
-    """`tl.randint` and `tl.randint4x`; their numbers are seeds: numbers drawn with different ones are independent."""
-
-    def rule(session: Any, seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
-        def number(part: int, seed: Any, position: int) -> Any:
-            stream = session.seeded("triton", seed)
-            if session.gives_true_numbers(stream):
-                return _philox(seed, position, int(n_rounds))[part]
-            what = f"part {part} of tl.randint4x" if part else "tl.randint"
-            return session.placed_seed(f"{what} number {position} of {stream.name}")
-
-        return _in_parts(seed, offset, number, _interpreter().tl.uint32, parts)
+        tensor_type = getattr(_interpreter().tl, kind)
+        made = tuple(_drawn(seed, offset, partial(of_part, part), tensor_type) for part in range(parts))
+        return made if parts > 1 else made[0]
 
     return in_calls(original, rule)
+
+
+def _rand(session: Any, stream: Any, part: int, seed: Any, position: int, rounds: int) -> Any:
+    """A number of `tl.rand`, or of a part of `tl.rand4x`, whose first is `tl.rand`."""
+    if session.gives_true_numbers(stream):
+        return _uniform(_philox(seed, position, rounds)[part])
+    return session.placed_uniform(stream, position, f"part {part} of tl.rand4x" if part else "tl.rand", 24)
+
+
+def _randint(session: Any, stream: Any, part: int, seed: Any, position: int, rounds: int) -> Any:
+    """Likewise of `tl.randint`, as a seed: numbers drawn with different ones are independent."""
+    if session.gives_true_numbers(stream):
+        return _philox(seed, position, rounds)[part]
+    what = f"part {part} of tl.randint4x" if part else "tl.randint"
+    return session.placed_seed(f"{what} number {position} of {stream.name}")
 
 
 def _philox(seed: int, offset: int, rounds: int) -> list[int]:
@@ -303,11 +305,6 @@ def _philox(seed: int, offset: int, rounds: int) -> list[int]:
 def _uniform(bits: int) -> float:
     signed = bits - 2**32 if bits >= 2**31 else bits
     return float(np.float32(-signed - 1 if signed < 0 else signed) * np.float32(4.6566127342e-10))
-
-
-def _in_parts(seed: Any, offset: Any, number: Callable[[int, Any, int], Any], kind: Any, parts: int) -> Any:
-    made = tuple(_drawn(seed, offset, partial(number, part), kind) for part in range(parts))
-    return made if parts > 1 else made[0]
 
 
 def _absolute(original: Any) -> Any:
@@ -472,9 +469,9 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (executor, "_init_args_hst", in_calls(executor._init_args_hst, lambda _, self, *given: given)),
     ]
     for holder in (language, language.random):
-        for name, rule, parts in (("rand", _rand, 1), ("rand4x", _rand, 4), ("randint", _randint, 1)):
-            replaced.append((holder, name, rule(getattr(holder, name), parts)))
-        replaced.append((holder, "randint4x", _randint(holder.randint4x, 4)))
+        for name, number, kind in (("rand", _rand, "float32"), ("randint", _randint, "uint32")):
+            replaced.append((holder, name, _keyed(getattr(holder, name), number, kind, 1)))
+            replaced.append((holder, f"{name}4x", _keyed(getattr(holder, f"{name}4x"), number, kind, 4)))
         for name in ("randn", "randn4x", "philox"):
             if hasattr(holder, name):
                 refused = refused_in_calls(getattr(holder, name), f"tl.{name} cannot be followed", "use tl.rand")

@@ -39,13 +39,13 @@ class Lanes:
         filled.reshape(-1)[at[~random]] = values[~random]
         if not random.any():
             return filled
-        places, kept = at[random], values[random]
+        places, symbols = at[random], values[random]
 
         def make(wanted: Any) -> Any:
             result = filled.reshape(-1)[wanted].astype(object)
-            found = np.searchsorted(places, wanted).clip(max=len(places) - 1)
-            hit = places[found] == wanted
-            result[hit] = kept[found[hit]]
+            nearest = np.searchsorted(places, wanted).clip(max=len(places) - 1)
+            hit = places[nearest] == wanted
+            result[hit] = symbols[nearest[hit]]
             return result
 
         return cls(filled, places, make)
@@ -75,7 +75,7 @@ class Lanes:
     def astype(self, dtype: Any, **options: Any) -> Lanes:
         """The same numbers; answers of comparisons become numbers."""
         kind = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind) if self.dtype == np.bool_ else None
-        make = self.make if kind is None else lambda at: _each(kind, self.make(at))
+        make = self.make if kind is None else lambda at: _mapped(kind, self.make(at))
         return Lanes(self.real.astype(dtype), self.at, make)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -118,7 +118,7 @@ def blocked(value: Any) -> Any:
     return Lanes.of(array.reshape(-1)[at], known.astype(np.float64), at)
 
 
-def _each(function: Callable[..., Any], *columns: Any) -> Any:
+def _mapped(function: Callable[..., Any], *columns: Any) -> Any:
     made = np.empty(len(columns[0]), dtype=object)
     with np.errstate(all="ignore"):
         for place, numbers in enumerate(zip(*columns, strict=True)):
@@ -126,7 +126,7 @@ def _each(function: Callable[..., Any], *columns: Any) -> Any:
     return made
 
 
-def _spread(block: Any, shape: tuple[int, ...]) -> tuple[Any, Make]:
+def _broadcast(block: Any, shape: tuple[int, ...]) -> tuple[Any, Make]:
     """Indices of random lanes, and the numbers by index, of a block that is broadcast to a shape."""
     random = isinstance(block, Lanes)
     source = block.make if random else lambda at: plain(block).reshape(-1)[at].astype(object)
@@ -142,7 +142,7 @@ def _spread(block: Any, shape: tuple[int, ...]) -> tuple[Any, Make]:
 
 def taken(block: Any, shape: tuple[int, ...], at: Any) -> Any:
     """The numbers of a block that is broadcast to a shape, at flat indices, as an object array."""
-    return _spread(blocked(block), shape)[1](at)
+    return _broadcast(blocked(block), shape)[1](at)
 
 
 def elementwise(ufunc: Any, *inputs: Any) -> Any:
@@ -156,16 +156,16 @@ def elementwise(ufunc: Any, *inputs: Any) -> Any:
     shape = np.broadcast_shapes(*(item.shape for item in blocks))
     with np.errstate(all="ignore"):
         real = np.asarray(ufunc(*(item.real if isinstance(item, Lanes) else item for item in blocks)))
-    parts = [_spread(item, shape) for item in blocks]
+    parts = [_broadcast(item, shape) for item in blocks]
     if name in _LOGICAL:
         at = _undecided(name, blocks, shape)
         real = np.broadcast_to(real, shape).copy()
         if at is not None:
-            real.reshape(-1)[at] = [bool(item) for item in _each(function, *(make(at) for _, make in parts))]
+            real.reshape(-1)[at] = [bool(item) for item in _mapped(function, *(make(at) for _, make in parts))]
             return real
 
     def made(at: Any) -> Any:
-        return _each(function, *(make(at) for _, make in parts))
+        return _mapped(function, *(make(at) for _, make in parts))
 
     if any(at is None for at, _ in parts):
         return Lanes(real, None, made)
@@ -190,9 +190,9 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
         real = np.where(*(item.real if isinstance(item, Lanes) else item for item in blocks))
     if not isinstance(blocks[1], Lanes) and not isinstance(blocks[2], Lanes) and not isinstance(blocks[0], Lanes):
         return real
-    parts = [_spread(item, shape) for item in blocks]
+    parts = [_broadcast(item, shape) for item in blocks]
     if isinstance(blocks[0], Lanes):
-        return Lanes(real, None, lambda at: _each(where, *(make(at) for _, make in parts)))
+        return Lanes(real, None, lambda at: _mapped(where, *(make(at) for _, make in parts)))
     holds = np.broadcast_to(blocks[0], shape).reshape(-1)
 
     def made(at: Any) -> Any:
@@ -213,7 +213,7 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     return Lanes.of(made(at), real, at)
 
 
-def _few(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
+def _contenders(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
     """The random lanes and the first of the best others, as floats, which decide a search; NaN is left out."""
     at = np.arange(block.size) if block.at is None else block.at
     lanes = dict(zip(at.tolist(), block.make(at).tolist(), strict=True))
@@ -229,7 +229,7 @@ def _few(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
 
 def _index(largest: bool) -> Callable[[Lanes], Any]:
     def search(block: Lanes) -> Any:
-        order, values = _few(block, largest)
+        order, values = _contenders(block, largest)
         return np.int64(order[race.argmax(values) if largest else race.argmin(values)])
 
     return search
@@ -237,7 +237,7 @@ def _index(largest: bool) -> Callable[[Lanes], Any]:
 
 def _extreme(name: str) -> Callable[[Lanes], Any]:
     def search(block: Lanes) -> Any:
-        _, values = _few(block, name == "maximum")
+        _, values = _contenders(block, name == "maximum")
         best = values[0]
         for value in values[1:]:
             best = BINARY[name](best, value)

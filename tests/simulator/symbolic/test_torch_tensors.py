@@ -32,6 +32,20 @@ def test_types_and_shapes_of_results_are_those_of_torch(law, shapes, one, other)
     }
 
 
+def test_indices_answers_and_conversions_have_the_types_of_torch(law):
+    def types(u):
+        edges, found = torch.tensor([0.5]), [u.int(), u.long(), u.bool(), u.double(), u.to(torch.uint8), u < 0.5]
+        found += [u.argmax(), *u.sort(), *u.max(0), u.bool().any(), u.sum(dtype=torch.float64), u.nonzero()]
+        found += [
+            torch.searchsorted(edges, u, out_int32=True),
+            torch.bucketize(u, edges),
+            u.new_zeros(2).int().copy_(u),
+        ]
+        return [str(each.dtype) for each in found]
+
+    assert law(lambda: types(torch.rand(2))) == {tuple(types(torch.full((2,), 0.5))): 1}
+
+
 def test_conversions_stay_on_the_device_of_their_tensor(law):
     def function():
         u = torch.rand(2)
