@@ -193,13 +193,13 @@ def assert_lossless(
     try:
         if target is None or draft is None or scheme is None:
             failed = standard_check(verifier, judge_of(verifier, numbers), scheme=scheme).failed
-            found = None if failed is None else failed[1]
+            checked = None if failed is None else failed[1]
         else:
-            found = check(verifier, target, draft, scheme, numbers, engine)
+            checked = check(verifier, target, draft, scheme, numbers, engine)
     except Fails as error:
         raise AssertionError(f"{verifier.card.name} fails: {error}") from error
-    if found is not None:
-        found.assert_lossless()
+    if checked is not None:
+        checked.assert_lossless()
 
 
 def lossless(**options: Any) -> Callable[[Any], Any]:

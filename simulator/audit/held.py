@@ -54,12 +54,13 @@ def held(module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, 
     Of functions also their defaults and closures.
     """
     for name, value in list(vars(module).items()):
-        kind = type(value)
-        found = [(name, value)] if "__" not in name and name in names and not issubclass(kind, types.ModuleType) else []
+        kind, values = type(value), []
+        if "__" not in name and name in names and not issubclass(kind, types.ModuleType):
+            values = [(name, value)]
         if issubclass(kind, (type, types.FunctionType)) and value.__module__ == module.__name__:
             inside = [(key, part) for key, part in list(vars(value).items()) if "__" not in key and key in names]
-            found += [(f"{name}.{key}", part) for key, part in inside]
-        for full, part in found:
+            values += [(f"{name}.{key}", part) for key, part in inside]
+        for full, part in values:
             yield full, part
             function = getattr(part, "__func__", part)
             if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:

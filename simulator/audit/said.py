@@ -93,9 +93,9 @@ def precise(value: Fraction | float | None) -> str:
         return "not computed"
     if isinstance(value, Fraction):
         return number_text(value)
-    near = Fraction(value).limit_denominator(_DENOMINATOR)
-    if near == value:
-        return str(near) if near.denominator == 1 else f"{value:.12g} (= {near})"
-    if value and abs(value - near) <= _CLOSE and near.denominator > 1:
-        return f"{value:.12g} (= {near} up to rounding)"
+    fraction = Fraction(value).limit_denominator(_DENOMINATOR)
+    if fraction == value:
+        return str(fraction) if fraction.denominator == 1 else f"{value:.12g} (= {fraction})"
+    if value and abs(value - fraction) <= _CLOSE and fraction.denominator > 1:
+        return f"{value:.12g} (= {fraction} up to rounding)"
     return f"{value:.12g}"

@@ -136,17 +136,17 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        return _found(module, name)
+        return _named(module, name)
 
 
-def _found(module: str, name: str) -> Any:
+def _named(module: str, name: str) -> Any:
     """What a module has under a name; a recording one for what is replaced in calls, whatever is there now."""
     holder = importlib.import_module(module)
     known = _recording().get((module, name))
     if known is not None:
         return known
-    found = functools.reduce(getattr, name.split("."), holder)
-    return patches.ORIGINALS.get(id(found), found)
+    value = functools.reduce(getattr, name.split("."), holder)
+    return patches.ORIGINALS.get(id(value), value)
 
 
 def _recording() -> dict[tuple[str, str], Any]:
@@ -183,9 +183,9 @@ def _of_library(value: Any) -> Any:
     owner = getattr(value, "__self__", None)
     home = next((name for name, one in SHARED.items() if owner is one), None)
     if home is not None:
-        return _found, (home, value.__name__)
+        return _named, (home, value.__name__)
     if value is SHARED["numpy.random"]:
-        return _found, ("numpy.random.mtrand", "_rand")
+        return _named, ("numpy.random.mtrand", "_rand")
     if isinstance(value, types.MethodType) and not isinstance(value.__func__, types.FunctionType):
         return getattr, (owner, value.__func__.__name__)
     if isinstance(value, _CACHE) and unsent(value) is not None:  # of a method, or of a function inside another
@@ -216,7 +216,7 @@ def _generator(value: Any) -> Any:
         kind = _class_of(value, numpy_random.RecordingState, np.random.RandomState)
         made = _bare_numpy, (kind, np.random.RandomState, value._bit_generator)
     elif torch is not None and value is torch.default_generator:
-        return _found, ("torch", "default_generator")
+        return _named, ("torch", "default_generator")
     elif torch is not None and isinstance(value, torch.Generator):
         kind, state = _class_of(value, None, torch.Generator), torch.Generator.get_state(value)
         made = _bare_torch, (kind, str(value.device), state)

@@ -86,7 +86,7 @@ def diagnose(evidence: Evidence) -> list[Hypothesis]:
 
 def decided_twice(audit: Audit, hypotheses: Sequence[Hypothesis]) -> list[str]:
     """The places where one random number of a refuted function decides twice, unless another cause is known."""
-    named = {found.name for found in hypotheses} - {"first token exact"}
+    named = {hypothesis.name for hypothesis in hypotheses} - {"first token exact"}
     return list(audit.audited.log.reuse) if not named or named & REUSES else []
 
 

@@ -62,7 +62,7 @@ class Evidence:
         """
         compared = [
             *self.compared,
-            *(sorted(self.findings, key=lambda each: -each.scheme.depth)[:1] if deepest else ()),
+            *(sorted(self.findings, key=lambda finding: -finding.scheme.depth)[:1] if deepest else ()),
         ]
         return self.audit.batch == 1 and all(self._agrees(suspect, item) for item in compared)
 
@@ -77,7 +77,7 @@ class Evidence:
         """The finding, some refuted and some passed instances; the quickest first."""
         passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
         findings = [self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS]]
-        return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
+        return sorted(findings, key=lambda finding: finding.instance.vocab_size**finding.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
         """Other refuted instances; where the audit has none, a finding on one more instance."""

@@ -136,14 +136,14 @@ _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
 
 def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
-    found = _processing(evidence)
-    return f"the whole block has the law of p with {found}" if found else None
+    processing = _processing(evidence)
+    return f"the whole block has the law of p with {processing}" if processing else None
 
 
 def processed_bonus(evidence: Evidence) -> str | None:
     """Only the token after the last draft has the law of `p` at another temperature, or of its top tokens."""
-    found = _processing(evidence, bonus=True)
-    return f"that token has the law of p with {found}, and everything before it is right" if found else None
+    processing = _processing(evidence, bonus=True)
+    return f"that token has the law of p with {processing}, and everything before it is right" if processing else None
 
 
 def _processing(evidence: Evidence, bonus: bool = False) -> Sampling | None:

@@ -304,14 +304,14 @@ class CommonMinimum:
         """The verdicts of all requests."""
         paths = [first_path(root) for root in roots]
         own = [len(TokenWise().verify(root, coin).accepted) - len(root.context) for root in roots]
-        found = []
+        verdicts = []
         for path, kept in zip(paths, own, strict=True):
             node = path[min(own)]
             weights = residual if kept == min(own) else self.corrections
-            found.append(
+            verdicts.append(
                 Verdict(node.context, coin.choose(weights(node.target, node.draft) if node.children else node.target))
             )
-        return found
+        return verdicts
 
 
 @dataclass(frozen=True)
