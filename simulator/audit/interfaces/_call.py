@@ -132,8 +132,9 @@ class Interface:
     arguments: what makes each argument, by its name. read: the blocks that a result means, given what is wanted, in
     words. returns: in words, for people. by_name: whether a function gets those arguments that it names as parameters,
     in place of all (`in_its_order`). takes: their shapes in words; what is to be said beyond their names if `by_name`.
-    count: how many arguments are handed over in their order. further: those that are handed over by name. usual: the
-    name in `arguments` of a parameter. multi_path: whether it sees more than the first path. batches: whether it can
+    count: how many arguments are handed over in their order. further: what makes those that are handed over by name
+    where a function names them; the names of random numbers are kinds of `NOISE_KINDS`. usual: the name in `arguments`
+    of a parameter. multi_path: whether it sees more than the first path. batches: whether it can
     take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
     requests of which none has a draft. ragged: whether requests of a batch may have drafts of different lengths.
     prompt: the text before the tokens of an instance, given the token that ends a text. libraries: of the rows, the
@@ -147,7 +148,7 @@ class Interface:
     takes: str = ""
     by_name: bool = False
     count: Callable[[Call], int | None] = lambda call: None
-    further: Callable[[Call], Mapping[str, Any]] = lambda call: {}
+    further: Mapping[str, Maker] = field(default_factory=dict)
     usual: Callable[[str], str] = lambda name: name
     multi_path: bool = False
     batches: bool = False
@@ -165,34 +166,41 @@ class Interface:
     def how(self, batched: bool) -> str:
         """How a function is called, in words."""
         if self.by_name:
-            return "; ".join(filter(None, [f"by parameter name: {', '.join(self.arguments)}", self.takes]))
+            return "; ".join(filter(None, [f"by parameter name: {self._known}", self.takes]))
         return self.takes if batched else self.takes.split("; in a batch")[0]
 
     def call(self, call: Call) -> Sequence[Verdict]:
         """The blocks that the function returns; raises `InvalidInput`, `InvalidVerifier`."""
-        if self.by_name:
-            result = call.result({}, self._named(call))
-        else:
-            names = in_its_order(call.parameters, list(self.arguments)[: self.count(call)], self.name)
-            result = call.result({name: self.arguments[name](call) for name in names}, self.further(call))
+        known = [] if self.by_name else list(self.arguments)[: self.count(call)]
+        names = in_its_order(call.parameters, known, self.name)
+        result = call.result({name: self.arguments[name](call) for name in names}, self._named(call, len(names)))
         return self.read(call, result, f"the {self.name} interface wants {self.returns}")
 
-    def _named(self, call: Call) -> dict[str, Any]:
-        """The arguments that the function names. Parameters with a default that mean nothing are left out."""
-        if not call.parameters:
+    @property
+    def _known(self) -> str:
+        return ", ".join([*self.arguments, *self.further])
+
+    def _named(self, call: Call, positional: int) -> dict[str, Any]:
+        """The arguments after the first `positional`, by name; parameters that mean nothing are left out.
+
+        Raises `InvalidInput` for one of these without a default, where all are handed over by name.
+        """
+        if self.by_name and not call.parameters:
             raise InvalidInput(
                 f"the {self.name} interface reads the names of the parameters; wrap the function in Python"
             )
         arguments: dict[str, Any] = {}
-        for parameter in call.parameters:
+        usual = self.arguments if self.by_name else {}
+        for parameter in call.later_parameters(positional):
             if parameter.name in call.keywords or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
-            make = self.arguments.get(self.usual(parameter.name))
+            make = usual.get(self.usual(parameter.name)) or self.further.get(kind_of(parameter.name) or parameter.name)
             if make is not None:
                 arguments[parameter.name] = make(call)
-            elif parameter.default is parameter.empty:
-                known = ", ".join(self.arguments)
-                raise InvalidInput(f"the {self.name} interface has no argument {parameter.name!r}; it knows {known}")
+            elif self.by_name and parameter.default is parameter.empty:
+                raise InvalidInput(
+                    f"the {self.name} interface has no argument {parameter.name!r}; it knows {self._known}"
+                )
         return arguments
 
 
@@ -352,21 +360,19 @@ def kind_of(name: str) -> str | None:
     return NOISE_KINDS.get(name.lower().rstrip("_").removesuffix("s").rstrip("_"))
 
 
-def noise_parameters(call: Call, positional: int) -> dict[str, str]:
-    """Parameters after the first `positional` whose names ask for random numbers, and kinds; {} without a signature."""
-    kinds = {item.name: kind_of(item.name) for item in call.later_parameters(positional)}
-    return {name: kind for name, kind in kinds.items() if kind is not None and name not in call.keywords}
+def noise(uniforms: Callable[[Call], tuple[int, ...]], axes: Callable[[Call], tuple[int, ...]]) -> dict[str, Maker]:
+    """What makes the random numbers of each kind. uniforms: the shape of one for every draft; axes: of requests."""
+
+    def maker(kind: str) -> Maker:
+        def make(call: Call) -> Any:
+            shape = {"uniforms": uniforms(call), "final_uniforms": axes(call)}.get(kind, (*axes(call), call.size))
+            drawn = {"noise": "exponential", "gumbel": "gumbel"}.get(kind, "uniform")
+            return call.coins.numbers(drawn, shape, call.rows.library, call.rows.dtype)
+
+        return make
+
+    return {kind: maker(kind) for kind in NOISE_WORDS}
 
 
-def noise_of_tree(call: Call, positional: int) -> dict[str, Any]:
-    """The random numbers that parameters after the first `positional` ask for: as many as drafted tokens, or one."""
-    kinds = noise_parameters(call, positional)
-    drafted = sum(len(node.children) for node in nodes_of(call.root))
-    return {name: random_argument(call, kind, (), drafted, call.size) for name, kind in kinds.items()}
-
-
-def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int, size: int) -> Any:
-    """Random numbers of a kind. batch: axes before; drafted: tokens; size: of the vocabulary."""
-    shape = {"uniforms": (*batch, drafted), "final_uniforms": batch}.get(kind, (*batch, size))
-    drawn = {"noise": "exponential", "gumbel": "gumbel"}.get(kind, "uniform")
-    return call.coins.numbers(drawn, shape, call.rows.library, call.rows.dtype)
+#: For one request with a tree.
+NOISE_OF_TREE = noise(lambda call: (sum(len(node.children) for node in nodes_of(call.root)),), lambda call: ())

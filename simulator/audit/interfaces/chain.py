@@ -11,9 +11,8 @@ from draftproof.simulator.audit.interfaces._call import (
     Call,
     Interface,
     by_request,
-    noise_parameters,
+    noise,
     padded_to,
-    random_argument,
     read_block,
 )
 from draftproof.simulator.protocol import Verdict
@@ -39,10 +38,8 @@ def _count(call: Call) -> int:
     return 4 if call.batched else 3
 
 
-def _noise(call: Call) -> dict[str, Any]:
-    kinds = noise_parameters(call, _count(call))
-    batch = (len(call.nodes),) if call.batched else ()
-    return {name: random_argument(call, kind, batch, max(call.lengths), call.size) for name, kind in kinds.items()}
+def _axes(call: Call) -> tuple[int, ...]:
+    return (len(call.nodes),) if call.batched else ()
 
 
 def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
@@ -60,7 +57,7 @@ CHAIN = Interface(
         "lengths": lambda call: call.rows.integers(call.lengths),
     },
     count=_count,
-    further=_noise,
+    further=noise(lambda call: (*_axes(call), max(call.lengths)), _axes),
     read=_read,
     takes="(tokens, q, p): shapes (L,), (L, V), (L + 1, V); in a batch (B, L), (B, L, V), (B, L + 1, V), lengths (B,); "
     "then random numbers by parameter name (uniforms, final_uniform, exponential, gumbel, and their likes)",

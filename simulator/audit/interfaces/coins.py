@@ -15,8 +15,7 @@ from draftproof.simulator.audit.interfaces._call import (
     Call,
     Interface,
     Maker,
-    kind_of,
-    random_argument,
+    noise,
     read_requests,
 )
 
@@ -24,14 +23,6 @@ from draftproof.simulator.audit.interfaces._call import (
 def _targets(call: Call) -> Any:
     bonus_apart = any(parameter.name.startswith("bonus") for parameter in call.parameters)
     return call.rows.rows([row for rows in call.p for row in (rows[:-1] if bonus_apart else rows)], call.size)
-
-
-def _noise(kind: str) -> Maker:
-    def make(call: Call) -> Any:
-        batch = () if kind == "uniforms" else (len(call.nodes),)
-        return random_argument(call, kind, batch, sum(call.lengths), call.size)
-
-    return make
 
 
 #: What makes the argument of a name.
@@ -44,15 +35,16 @@ ARGUMENTS: dict[str, Maker] = {
     "target_probs": _targets,
     "bonus_probs": lambda call: call.rows.array([rows[-1] for rows in call.p]),
     "bonus_token_ids": lambda call: call.rows.integers([call.coin.choose(rows[-1]) for rows in call.p]),
-    **{kind: _noise(kind) for kind in ("uniforms", "final_uniforms", "noise", "gumbel")},
 }
+#: The random numbers of a flat batch.
+NOISE = noise(lambda call: (sum(call.lengths),), lambda call: (len(call.nodes),))
 
 
 COINS = Interface(
     name="coins",
     arguments=ARGUMENTS,
     by_name=True,
-    usual=lambda name: name if name in ARGUMENTS else kind_of(name) or name,
+    further=NOISE,
     read=lambda call, result, wants: read_requests(
         call,
         list(result) if isinstance(result, tuple) else result,

@@ -29,7 +29,7 @@ TRANSFORMERS = Interface(
         "candidate_length": lambda call: call.lengths[0],
         "new_logits": lambda call: call.logits.array(call.p),
     },
-    further=lambda call: {"is_done_candidate": False} if call.has_parameter("is_done_candidate") else {},
+    further={"is_done_candidate": lambda call: False},
     read=_read,
     takes="(candidate_input_ids, candidate_logits, candidate_length, new_logits)",
     returns="(output tokens (1, n + 1), number of accepted tokens n)",

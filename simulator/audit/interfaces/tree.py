@@ -6,11 +6,11 @@ For paths, `p` and `q` come in dictionaries keyed by prefix.
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import (
+    NOISE_OF_TREE,
     Call,
     Interface,
     integer,
     nodes_of,
-    noise_of_tree,
     pair,
     paths_of,
     read_block,
@@ -44,7 +44,7 @@ def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
 TREE = Interface(
     name="tree",
     arguments={"root": _root},
-    further=lambda call: noise_of_tree(call, 1),
+    further=NOISE_OF_TREE,
     read=_read,
     takes="(root): the root node with context, target, draft, children, laws, child(token)",
     returns="(accepted tokens, correction token) or a Verdict",
@@ -59,7 +59,7 @@ PATHS = Interface(
         "p": lambda call: {node.context: call.rows.array(node.target) for node in nodes_of(call.root)},
         "q": lambda call: {node.context: call.rows.array(node.draft) for node in nodes_of(call.root) if node.children},
     },
-    further=lambda call: noise_of_tree(call, 3),
+    further=NOISE_OF_TREE,
     read=lambda call, result, wants: [read_block(result, paths_of(call.root)[0], wants)],
     takes="(paths, p, q): list of token tuples, dictionaries from prefix tuple to row",
     returns="(accepted tokens, correction token), or the whole output as a list",

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, Maker, read_requests
-from draftproof.simulator.audit.interfaces.coins import ARGUMENTS
+from draftproof.simulator.audit.interfaces.coins import ARGUMENTS, NOISE
 from draftproof.simulator.protocol import Vector
 
 
@@ -70,6 +70,7 @@ _ARGUMENTS: dict[str, Maker] = {
 VLLM = Interface(
     name="vllm",
     arguments=_ARGUMENTS,
+    further=NOISE,
     by_name=True,
     read=lambda call, result, wants: read_requests(call, getattr(result, "sampled_token_ids", result), wants),
     returns="output_token_ids, shape (B, max_spec_len + 1), -1 where there is none",

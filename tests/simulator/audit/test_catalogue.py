@@ -1,5 +1,6 @@
 """The catalogue: every bug has a program of `tests/data/audited` that shows it, and a hypothesis holds twice."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -7,11 +8,19 @@ import numpy as np
 
 from draftproof.simulator.audit import CATALOGUE, Evidence, default_cases, diagnose, make_audit
 
-TABLE = Path(__file__).parents[2] / "data" / "audited" / "programs.toml"
+AUDITED = Path(__file__).parents[2] / "data" / "audited"
+TABLE = tomllib.loads((AUDITED / "programs.toml").read_text())
+
+
+def test_every_row_names_a_function_of_its_file():
+    for file, rows in TABLE.items():
+        source = (AUDITED / f"{file}.py").read_text()
+        for name in (row["name"].partition(".")[0] for row in rows):
+            assert re.search(rf"^(def |class |(\w+, )*){name}\b", source, re.MULTILINE), f"{file}.py has no {name}"
 
 
 def test_every_entry_has_a_program():
-    given = [row.get("bug", "") for rows in tomllib.loads(TABLE.read_text()).values() for row in rows]
+    given = [row.get("bug", "") for rows in TABLE.values() for row in rows]
     named = {name for one in given for name in (one if isinstance(one, list) else [one])} - {""}
     elsewhere = {"told q", "first token exact"}  # in `test_told`; beside others
     assert named | elsewhere == {entry.name for entry in CATALOGUE}
