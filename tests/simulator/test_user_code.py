@@ -52,32 +52,24 @@ def matched(x):
 #: What others may ask of `x`, which is 3/8, and of `p`, which is (3/8, 5/8); and the answer.
 ASKED = {
     "in": (lambda x, p: x in (0.1, 0.375), True),
-    "in list of fractions": (lambda x, p: x in [Fraction(1, 3)], False),
     "match": (lambda x, p: matched(x), True),
     "any": (lambda x, p: bool((p == 0.375).any()), True),
     "all": (lambda x, p: bool((p == np.array([0.375, 0.625])).all()), True),
     "reflected array": (lambda x, p: (np.array([0.375, 0.5]) == p).tolist(), [True, False]),
-    "array of fractions": (lambda x, p: (p >= np.array([Fraction(3, 8), Fraction(7, 8)])).tolist(), [True, False]),
     "array_equal": (lambda x, p: np.array_equal(p, [0.375, 0.625]), True),
     "where": (lambda x, p: np.where(p == 0.375, 1, 0).tolist(), [1, 0]),
-    "isin": (lambda x, p: np.isin(p, [0.375, 0.5]).tolist(), [True, False]),
     "sum": (lambda x, p: p.sum() == 1.0, True),
-    "sum of python": (lambda x, p: sum(p) == Fraction(1), True),
     "product": (lambda x, p: x * x == 0.140625, True),
     "quotient": (lambda x, p: x / p[1] == Fraction(3, 5), True),
     "power": (lambda x, p: x**2 == 0.140625, True),
-    "absolute": (lambda x, p: abs(-x) == 0.375, True),
     "minus": (lambda x, p: 1 - x == 0.625, True),
     "max": (lambda x, p: max(x, 0.25) == 0.375, True),
-    "min": (lambda x, p: min(0.5, x) == 0.375, True),
-    "sorted": (lambda x, p: sorted([0.5, x, 0.25])[1] == x, True),
     "maximum": (lambda x, p: np.maximum(p, 0.5).tolist()[0] == 0.5, True),
     "positive part": (lambda x, p: positive_part(p - p)[0] == 0.0, True),
     "residual": (lambda x, p: residual(p, p[::-1])[0] == 0.0, True),
     "one hot": (lambda x, p: one_hot(p, 1)[0] == 0.0, True),
     "zero": (lambda x, p: bool(x - x), False),
     "argmax": (lambda x, p: int(p.argmax()), 1),
-    "times a fraction": (lambda x, p: x * Fraction(1, 2) == Fraction(3, 16), True),
     "fraction minus": (lambda x, p: Fraction(1, 2) - x == Fraction(1, 8), True),
     "row of fractions": (lambda x, p: (p / Fraction(1, 8)).tolist() == [3, 5], True),
 }
@@ -85,9 +77,7 @@ ASKED = {
 OF_VALUES = {
     "key": (lambda x, p: {0.375: "a"}[x], "a"),
     "key of a fraction": (lambda x, p: {x: "a"}[Fraction(3, 8)], "a"),
-    "set": (lambda x, p: len({x, 0.375, Fraction(3, 8), Decimal("0.375")}), 1),
     "round": (lambda x, p: round(x, 1) == Fraction(2, 5), True),
-    "round to a whole number": (lambda x, p: round(x) == 0.0, True),
     "floor": (lambda x, p: math.floor(x) == 0.0 and math.ceil(x) == 1.0, True),
     "int": (lambda x, p: int(x) == 0.0, True),
     "numerator": (lambda x, p: (x.numerator == 3.0, x.denominator == 8.0, x.p == 3.0), (True, True, True)),
@@ -204,22 +194,16 @@ def test_a_number_without_known_value_is_refused(made, ask):
 
 ASKING = {
     "float": lambda p: p[0] == 0.375,
-    "reflected": lambda p: 0.375 == p[0],  # noqa: SIM300 - the side matters
     "fraction": lambda p: p[0] == Fraction(3, 8),
     "decimal": lambda p: Decimal("0.375") == p[0],
-    "numpy": lambda p: np.float64(0.375) == p[0],
     "in": lambda p: p[0] in (0.25, 0.375),
     "array": lambda p: (p == 0.375).any(),
-    "two sides": lambda p: p[0] <= 0.375 and p[0] >= Fraction(3, 8),
-    "not unequal": lambda p: not p[0] != 0.375,  # noqa: SIM202 - the operator matters
     "match": lambda p: matched(p[0]),
     "sum": lambda p: p[0] * 2 == 0.75,
 }
 KEYS = {
     "key": lambda p: {0.375: True}.get(p[0], False),
-    "set": lambda p: p[0] in {Fraction(3, 8)},
     "float": lambda p: float(p[0]) == 0.375,
-    "isclose": lambda p: math.isclose(p[0], 0.375),
 }
 P, Q = ["3/8", "5/8"], ["1/2", "1/2"]
 DELAYED = Delayed(K=1, L1=0, L2=1)
@@ -272,13 +256,6 @@ class OneToken:
 def test_a_scheme_finds_the_number_too():
     assert draftproof.check("naive", (Q, P), OneToken()).verdict == 1
     assert draftproof.check("naive", (Q, ["1/4", "3/4"]), OneToken()).row["lossless"]
-
-
-def test_no_theorem_passes_over_a_number_in_a_scheme():
-    pytest.importorskip("z3")
-    proof = prove(Subject.of(REGISTRY["naive"]), Shape(2, UserScheme(OneToken())))
-    assert proof.refutation is not None
-    assert proof.refutation.instance.draft.row(())[0] == fmpq(3, 8)
 
 
 def _branch(p, q, drafted):
@@ -429,14 +406,6 @@ def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
         found = draftproof.check(accepting(name), rows, DELAYED, arithmetic=arithmetic)
         assert found.row["block_efficiency"] == 2
         assert found.verdict == 1
-
-
-def test_what_is_of_the_library_computes_without_the_border():
-    assert is_library(REGISTRY["layer_transport"])
-    assert not is_library(Asking(None))
-    made = {}
-    exec("class Mine:\n    def verify(self, root, coin): ...", made)
-    assert not is_library(made["Mine"]())
 
 
 @pytest.mark.parametrize(

@@ -138,13 +138,18 @@ def given_as(kind: str, *rows: Any) -> tuple[list[Any], list[Any]]:
     return given, [row.astype(np.float64) for row in given]
 
 
-def wide_rows(spread: float = 1.0, zeros: bool = False) -> tuple[Any, Any]:
-    generator = np.random.default_rng(0)
-    logits = 2.5 * generator.normal(size=3000)
-    p, q = np.exp(logits), np.exp(logits + spread * generator.normal(size=3000))
+def random_rows(size: int, distance: float, zeros: bool = False, seed: int = 0) -> tuple[Any, Any]:
+    """Rows `p` and `q` whose logits differ by so much; with zeros most entries of each are 0."""
+    generator = np.random.default_rng(seed)
+    logits = 2.5 * generator.normal(size=size)
+    p, q = np.exp(logits), np.exp(logits + distance * generator.normal(size=size))
     if zeros:
-        p, q = p * (generator.random(3000) < 0.3), q * (generator.random(3000) < 0.3)
-    p[7], q[7] = p.sum(), 0.9 * q.sum()  # one token of a large mass
+        p, q = p * (generator.random(size) < 0.3), q * (generator.random(size) < 0.3)
+    return p / p.sum(), q / q.sum()
+
+
+def with_a_large_token(p: Any, q: Any) -> tuple[Any, Any]:
+    p[7], q[7] = 1, 0.9
     return p / p.sum(), q / q.sum()
 
 
@@ -153,7 +158,7 @@ def wide_rows(spread: float = 1.0, zeros: bool = False) -> tuple[Any, Any]:
 @pytest.mark.parametrize("classes", [(32, 2), (1, 1)], ids=str)
 def test_a_row_by_classes(kind: str, case: tuple[float, bool], classes: tuple[int, int]) -> None:
     """Ordered by ratio; the masses of `q` are exact, those of `p` for a race are close to theirs."""
-    given, (p, q) = given_as(kind, *wide_rows(*case))
+    given, (p, q) = given_as(kind, *with_a_large_token(*random_rows(3000, *case)))
     (node,) = race_classes(given[0], [Group(given[1], (0,))], *classes)
     exact, drafted = by_classes(p, q, None, *classes), q > 0
     places = np.asarray(node.place)
@@ -184,7 +189,7 @@ def test_rational_rows_have_exact_masses_and_the_aim_of_floats() -> None:
 
 @pytest.mark.parametrize("kind", ["float64", "torch"])
 def test_laws_of_parts_meet_their_parts_of_the_target(kind: str) -> None:
-    p, q = wide_rows()
+    p, q = with_a_large_token(*random_rows(3000, 1.0))
     inside = np.arange(len(q)) < 200
     laws = [part / part.sum() for part in (np.where(inside, q, 0), np.where(inside, 0, q))]
     (target, *given), _ = given_as(kind, p, *laws)
@@ -249,16 +254,9 @@ def test_tokens_as_classes_attain_the_optimum_of_one_step(k: int) -> None:
         assert best - ROUNDED <= sum(map(min, p, law)) <= best
 
 
-def spread_rows(size: int, distance: float, seed: int) -> tuple[Any, Any]:
-    generator = np.random.default_rng(seed)
-    logits = 2.5 * generator.normal(size=size)
-    p, q = np.exp(logits), np.exp(logits + distance * generator.normal(size=size))
-    return p / p.sum(), q / q.sum()
-
-
 @pytest.mark.parametrize(("k", "distance"), [(2, 3.0), (4, 0.05), (4, 0.7)])
 def test_classes_of_a_real_vocabulary_come_within_a_thousandth_of_the_optimum(k: int, distance: float) -> None:
-    p, q = spread_rows(32_000, distance, 0)
+    p, q = random_rows(32_000, distance)
     scores = scored(p, q, (*[0] * (k - 1), 1))
     law = q * scores.rho[scores.node.place]
     assert law.sum() == pytest.approx(1, abs=ROUNDING)
@@ -270,7 +268,7 @@ def test_classes_of_a_real_vocabulary_come_within_a_thousandth_of_the_optimum(k:
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_laws_given_the_drafts_are_those_of_the_target_in_torch_too(name: str, precision: str) -> None:
     torch = pytest.importorskip("torch")
-    p, q = spread_rows(200, 0.7, 1)
+    p, q = random_rows(200, 0.7, seed=1)
     rows = [torch.tensor(row, dtype=getattr(torch, precision)) for row in (p, q)]
     limit = ROUNDING if precision == "float64" else 2e-5  # two hundred roundings of 2**-24
     structure: Any = declared(make(name))

@@ -77,20 +77,13 @@ def first_path_from_q(trees: dict[Any, Fraction], instance: Instance) -> bool:
     )
 
 
-def first_child_from_q(trees: dict[Any, Fraction], instance: Instance) -> bool:
-    for context, lists in siblings(trees).items():
-        total = sum(lists.values())
-        q = row(instance, context)
-        if any(sum(mass for tokens, mass in lists.items() if tokens[0] == x) != total * q[x] for x in range(len(q))):
-            return False
-    return True
-
-
-def in_turn(trees: dict[Any, Fraction], instance: Instance, laws: Callable[..., list[list[Fraction]]]) -> bool:
-    """Each token of a list, given those before it and that there is one, has one of these laws."""
+def in_turn(
+    trees: dict[Any, Fraction], instance: Instance, laws: Callable[..., list[list[Fraction]]], most: int = 99
+) -> bool:
+    """Each of the first tokens of a list, given those before it and that there is one, has one of these laws."""
     for context, lists in siblings(trees).items():
         q = row(instance, context)
-        for length in range(1, max(map(len, lists)) + 1):
+        for length in range(1, min(max(map(len, lists)), most) + 1):
             for before in {tokens[: length - 1] for tokens in lists if len(tokens) >= length}:
                 here = {t: m for t, m in lists.items() if len(t) >= length and t[: length - 1] == before}
                 total = sum(here.values())
@@ -220,7 +213,7 @@ def fixed_lengths(trees: dict[Any, Fraction], instance: Instance) -> bool:
 
 FACTS: dict[Draws, Holds] = {
     Draws.FIRST_PATH_FROM_Q: first_path_from_q,
-    Draws.FIRST_CHILD_FROM_Q: first_child_from_q,
+    Draws.FIRST_CHILD_FROM_Q: lambda trees, instance: in_turn(trees, instance, lambda q, before: [q], most=1),
     Draws.SIBLINGS_FROM_LAWS: from_laws,
     Draws.SIBLINGS_IN_TURN: lambda trees, instance: in_turn(trees, instance, or_uniform),
     Draws.SIBLINGS_FROM_Q: lambda trees, instance: in_turn(trees, instance, from_q),

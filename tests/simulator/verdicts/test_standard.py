@@ -148,11 +148,11 @@ def test_what_is_refused_does_not_count_and_takes_nothing_from_the_rest(needs: D
         card = replace(TopKOnly.card, needs=needs)
 
     declared = lossless_for(Verifier.card)
-    found = standard_check(Verifier(), lossless_on(*declared), facts=False)
+    jobs = [job for job in standard_jobs(names=(*declared, "delayed")) if job.case[0] < 4]
+    found = standard_check(Verifier(), lossless_on(*declared), facts=False, jobs=jobs)
     assert found.refused == ("delayed",)
     assert found.schemes == declared
-    assert found.instances == sum(job.case[1].name in declared for job in standard_jobs())
-    assert found.covered == Counter(job.case for job in standard_jobs() if job.case[1].name in declared)
+    assert found.covered == Counter(job.case for job in jobs if job.case[1].name in declared)
     assert found.lossless
     named = [each for each in found.missing if each.startswith("K > ")]
     assert named == ([f"K > {max(BRANCHES)}"] if "top_k" in declared else [])
