@@ -12,39 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
-
-
-class Grams(Protocol):
-    """The source of the counts of an n-gram pair."""
-
-    @property
-    def symbols(self) -> str:
-        """The different symbols, most frequent first."""
-        ...
-
-    @property
-    def length(self) -> int:
-        """How many symbols the text has."""
-        ...
-
-    @property
-    def max_order(self) -> int:
-        """The longest context that was counted."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """Hash of the text: 16 hexadecimal digits."""
-        ...
-
-    def counts(self, vocab_size: int, order: int) -> Any:
-        """Shape `(V**order, V)`: how often each token follows each context."""
-        ...
 
 
 def ranked(text: str) -> str:
@@ -66,19 +38,22 @@ class TextGrams:
 
     @cached_property
     def symbols(self) -> str:
+        """The different symbols, most frequent first."""
         return ranked(self.text)
 
     @property
     def length(self) -> int:
+        """How many symbols the text has."""
         return len(self.text)
 
     @property
     def max_order(self) -> int:
-        """See `Grams`: no longer than the text."""
+        """The longest context that can be counted."""
         return len(self.text) - 1
 
     @cached_property
     def digest(self) -> str:
+        """Hash of the text: 16 hexadecimal digits."""
         return text_digest(self.text)
 
     @cached_property
@@ -88,6 +63,7 @@ class TextGrams:
         return np.array([rank[symbol] for symbol in self.text], dtype=np.int64)
 
     def counts(self, vocab_size: int, order: int) -> Any:
+        """Shape `(V**order, V)`: how often each token follows each context."""
         windows = np.lib.stride_tricks.sliding_window_view(self.ranks, order + 1)
         return _tally(windows, np.ones(len(windows), dtype=np.int64), vocab_size)
 
@@ -96,8 +72,8 @@ class TextGrams:
 class GramTable:
     """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
 
-    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: how often each occurs, shape `(n,)`. ending: the last
-    `m` ranks of the text; shorter grams that begin there are not counted in `grams`. digest: hash of the text.
+    symbols: as in `TextGrams`. grams: ranks, shape `(n, m + 1)`. times: how often each occurs, shape `(n,)`. ending:
+    the last `m` ranks of the text; shorter grams that begin there are not counted in `grams`. digest: hash of the text.
     """
 
     symbols: str
@@ -115,7 +91,7 @@ class GramTable:
         return int(self.grams.shape[1]) - 1
 
     def counts(self, vocab_size: int, order: int) -> Any:
-        """See `Grams`; raises `InvalidInput` above `max_order`."""
+        """See `TextGrams`; raises `InvalidInput` above `max_order`."""
         if order > self.max_order:
             raise InvalidInput(f"order {order}: the table counts contexts of up to {self.max_order} symbols")
         heads, times = self.grams[:, : order + 1], self.times
@@ -165,6 +141,10 @@ class GramTable:
                 f"the table of counts {path} has another checksum than it should; install draftproof again"
             )
         return table
+
+
+#: The source of the counts of an n-gram pair.
+Grams: TypeAlias = TextGrams | GramTable
 
 
 def _tally(grams: Any, times: Any, vocab_size: int) -> Any:

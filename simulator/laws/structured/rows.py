@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,24 +18,6 @@ from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.structured.arrays import whole_numbers
 from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.tables import TableProcess
-
-
-class RowSource(Protocol):
-    """Rows of both processes by depth and position."""
-
-    vocab_size: int
-    roots: int
-
-    @property
-    def arithmetic(self) -> Arithmetic: ...
-
-    def target(self, depth: int, start: int, stop: int) -> Any:
-        """`p` for contexts `start..stop - 1` of this depth, shape `(stop - start, V)`."""
-        ...
-
-    def draft(self, depth: int, start: int, stop: int) -> Any:
-        """`q`, likewise."""
-        ...
 
 
 class TableRows:
@@ -67,9 +49,11 @@ class TableRows:
         return arithmetic_of(self._target[0])
 
     def target(self, depth: int, start: int, stop: int) -> Any:
+        """`p` for contexts `start..stop - 1` of this depth, shape `(stop - start, V)`."""
         return self._target[depth][start:stop]
 
     def draft(self, depth: int, start: int, stop: int) -> Any:
+        """`q`, likewise."""
         return self._draft[depth][start:stop]
 
 
@@ -119,6 +103,10 @@ class MarkovRows:
         positions = whole_numbers(self.p, range(start, stop))
         width = self.vocab_size**depth
         return (self._starts[positions // width] * (width % self.states) + positions % width) % self.states
+
+
+#: Rows of both processes by depth and position.
+RowSource: TypeAlias = TableRows | MarkovRows
 
 
 def common_state(target: MarkovProcess, draft: MarkovProcess) -> tuple[int, int]:

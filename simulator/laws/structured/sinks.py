@@ -7,7 +7,7 @@ the reach of the children `D(c, y)`.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.laws.law import BlockLaw, Violation
@@ -17,18 +17,6 @@ from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.progress import Progress
 from draftproof.simulator.tables import context_at
 from draftproof.simulator.vectors import token_by_token
-
-
-class Sink(Protocol):
-    """Takes the masses of a chunk of contexts; `start` is the position of the first."""
-
-    def node(self, depth: int, start: int, reach: Any, correction: Any, below: Any) -> None:
-        """Contexts with children: `reach` of shape `(n,)`, `correction` and `below` of shape `(n, V)`."""
-        ...
-
-    def leaf(self, depth: int, start: int, reach: Any) -> None:
-        """Contexts of depth `L`, whose correction is drawn from `p`; `reach` of any shape, in order."""
-        ...
 
 
 class LawSink:
@@ -41,11 +29,16 @@ class LawSink:
         self.correction = [zeros(like, rows.roots * size**d, size) for d in range(depth + 1)]
 
     def node(self, depth: int, start: int, reach: Any, correction: Any, below: Any) -> None:
+        """Contexts with children: `reach` of shape `(n,)`, `correction` and `below` of shape `(n, V)`.
+
+        start: the position of the first.
+        """
         self.correction[depth][start : start + len(reach)] = correction
         if self._progress:
             self._progress(len(reach))
 
     def leaf(self, depth: int, start: int, reach: Any) -> None:
+        """Contexts of depth `L`, whose correction is drawn from `p`; `reach` of any shape, in order."""
         column = reach.reshape(-1, 1)
         self.node(depth, start, column, column * self._rows.target(depth, start, start + len(column)), None)
 
@@ -75,7 +68,7 @@ class MetricsSink:
         self._compare(depth, start, expected, correction + below)
 
     def leaf(self, depth: int, start: int, reach: Any) -> None:
-        """See `Sink`; a correction drawn from `p` cannot deviate."""
+        """See `LawSink`; a correction drawn from `p` cannot deviate."""
         self._add(depth, start, reach, prod(reach.shape))
 
     def metrics(self, root: int = 0) -> Metrics:
@@ -115,3 +108,7 @@ class MetricsSink:
 
     def _root_of(self, depth: int, start: int, count: int) -> Any:
         return whole_numbers(self.accepted, range(start, start + count)) // self._rows.vocab_size**depth
+
+
+#: What takes the masses of a chunk of contexts.
+Sink: TypeAlias = LawSink | MetricsSink
