@@ -18,14 +18,13 @@ from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
-from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.certificate import RecordingOracle, certificate_of
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.formulas import FormulaCell, formula_cells
 from draftproof.simulator.theorems.proof.judging import EQUALS
-from draftproof.simulator.theorems.proof.points import tree_sets
 from draftproof.simulator.theorems.proof.relations import Relation, relate
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
@@ -149,7 +148,7 @@ def run_proof(
     subject, shape = request.subject_and_shape()
     trees, label = request.trees(shape), request.named.label
     start, executor = time.perf_counter(), _executor(request, machines, store)
-    with _working(label, shape, trees, trees + len(list(places(shape))), [executor]):
+    with _working(label, shape, trees + len(list(places(shape))), [executor]):
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
@@ -173,7 +172,7 @@ def relate_two(
     start = time.perf_counter()
     first, second = (_executor(each, machines, store) for each in requests)
     differences = len(shape.contexts) * (shape.vocab_size if kind == EQUALS else 1)
-    with _working(label, shape, trees, 2 * trees + differences, [first, second], seconds):
+    with _working(label, shape, 2 * trees + differences, [first, second], seconds):
         explorer = Explorer(RecordingOracle(shape.ring))
         relation = relate(kind, one, two, shape, explorer, (first, second))
     if certificate is not None and relation.proved:
@@ -192,19 +191,12 @@ def _executor(request: Request, machines: Machines, store: Store | None) -> Step
 
 @contextmanager
 def _working(
-    label: str, shape: Shape, trees: int, steps: int, executors: Sequence[StepExecutor], most: float = inf
+    label: str, shape: Shape, steps: int, executors: Sequence[StepExecutor], most: float = inf
 ) -> Iterator[None]:
     """A bar of the steps of the executors; the first one after so many seconds raises `TooLarge`.
 
-    Warns where the set of possible draft trees depends on q, since the proof has to find a cell for every such set, and
-    blames the store where stored steps were used and something failed.
+    Blames the store where stored steps were used and something failed.
     """
-    sets, points = tree_sets(shape, trees)
-    if sets > 1:
-        remark(
-            f"{shape.scheme} has {sets} sets of possible draft trees at {points} random points; the "
-            "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
-        )
     start = time.perf_counter()
     try:
         with named_errors(label), bar(f"{label}, {shape}", steps) as tick:

@@ -7,8 +7,6 @@ from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
-from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.theorems.algebra.polynomials import Point, rational
 from draftproof.simulator.theorems.proof.rows import Shape
 
@@ -18,8 +16,6 @@ DENOMINATORS = (2, 3, 4, 5, 7, 10, 30)
 STARTING, EACH = (97, 30, 11), 16
 #: Largest denominator that simpler rows are looked for with.
 SIMPLE = 6
-#: Most random points at which the possible draft trees are listed, and most draft trees listed in all.
-MOST_POINTS, MOST_LISTED_TREES = 40, 4_000
 
 
 def random_point(shape: Shape, random: Random, denominator: int) -> Point:
@@ -73,18 +69,3 @@ def _simple_rows(shape: Shape) -> Iterator[tuple[Any, ...]]:
         for cuts in combinations(range(slots), size - 1):
             parts = [high - low - 1 + least for low, high in pairwise([-1, *cuts, slots])]
             yield tuple(rational(part, denominator) for part in parts[:-1])
-
-
-def tree_sets(shape: Shape, trees: int) -> tuple[int, int]:
-    """How many sets of possible draft trees random points have, and at how many points. trees: the most at one."""
-    random = Random(0)
-    count = max(2, min(MOST_POINTS, MOST_LISTED_TREES // max(trees, 1)))
-    points = [random_point(shape, random, STARTING[0]) for _ in range(count)]
-    sets = {
-        frozenset(
-            tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]
-            for tree, _ in drawn_trees(shape.scheme, shape.instance(point).draft, RATIONAL)
-        )
-        for point in points
-    }
-    return len(sets), count

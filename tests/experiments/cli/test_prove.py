@@ -157,13 +157,6 @@ def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproo
     assert again.row["seconds"] == first.row["seconds"]
 
 
-def test_what_is_drafted_by_comparing_rows_is_announced_before_the_search(draftproof):
-    assert "its duration is not known before" not in draftproof("prove", "naive", *ONE_STEP).err
-    ran = draftproof("prove", "nss", "--scheme", "eagle2:beam=1,depth=2,nodes=1")
-    assert ran.code == 0
-    assert "has 2 sets of possible draft trees at 40 random points" in ran.err
-
-
 def test_a_scheme_without_its_tree_is_told_how_to_be_named(draftproof):
     ran = draftproof("prove", "sequoia", "--scheme", "sequoia")
     assert ran.code == 2
