@@ -12,21 +12,9 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY, STANDALONE
 from tests.quick import quick
 
-FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
 CONTROLS = [
     name for name in STANDALONE if "delayed" not in lossless_for(REGISTRY[name].card) and name != "spechub"
 ]  # spechub takes no delayed trees at all
-
-
-def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
-    ran = draftproof("check", "block", "--K", 2, "--json")
-    assert ran.code == 0
-    assert {*FIELDS, "block_efficiency"} <= set(ran.row)
-    assert ran.row["max_deviation"] == "0"
-    assert ran.row["total_variation"] == "0"
-    assert "witness" not in ran.json
-    assert ran.row["arithmetic"] == "rational"
-    assert Fraction(ran.row["block_efficiency"]) == pytest.approx(ran.row["block_efficiency_float"])
 
 
 @pytest.mark.parametrize(

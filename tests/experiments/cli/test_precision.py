@@ -44,19 +44,6 @@ def test_rows_hold_exact_fractions_with_floats_beside_them(draftproof):
         assert ("torch" in row["versions"]) == (row["precision"] == "bfloat16")
 
 
-def test_by_default_rows_are_exact_in_every_precision(draftproof):
-    pytest.importorskip("torch")
-    ran = draftproof("check", "nss", *SHAPE, "--precision", "float64,float32,float16,bfloat16", "--json")
-    assert [(kind["precision"], kind["significant_bits"]) for kind in ran.json["precisions"]] == [
-        ("float64", 53),
-        ("float32", 24),
-        ("float16", 11),
-        ("bfloat16", 8),
-    ]
-    assert all(kind["rows_exact"] and kind["rows_bias"] == "0" for kind in ran.json["precisions"])
-    assert [row["total_variation"] for row in ran.json["rows"]] == ["0"] * 4
-
-
 def test_a_verifier_that_produces_nan_is_a_finding_beside_the_others(draftproof, tmp_path):
     (tmp_path / "v.py").write_text(NAN)
     given = ("check", "naive", "v.py:V", *SMALL, "--precision", "float16")

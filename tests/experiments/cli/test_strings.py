@@ -30,14 +30,6 @@ def test_rules_have_means_over_histories_and_are_below_their_bounds(draftproof):
     assert Fraction(slrs["block_efficiency"]) == alone
 
 
-def test_a_refutation_has_its_witness_in_letters_and_code_1(draftproof):
-    ran = draftproof("check", "slem", "tli_unnormalised", "--world", "strings:drafted=2", "--json")
-    assert ran.code == 1
-    assert [row["verdict"] for row in ran.json["rows"]] == ["LOSSLESS", "REFUTED"]
-    assert (ran.witness["verifier"], ran.witness["drafted"]) == ("tli_unnormalised", 1)
-    assert ran.witness["fails"] == "after a, aab must have mass 49/256; the block gives it 49/578"
-
-
 def test_as_many_tokens_are_verified_as_the_scheme_is_deep(draftproof):
     world = ("--world", "strings:after=a")
     found = draftproof("check", "slrs", *world, "--L2", "1..3", "--json").json
