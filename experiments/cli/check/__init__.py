@@ -120,8 +120,8 @@ def check(
         shared: tuple[Any, ...] = (count,)
     elif _is_standard(world, scheme, {**lengths, **sampled}):
         listed = [None] if scheme is None else find_schemes(scheme)
-        source, compute = {"standard": True}, standard.on_standard_set
-        shared = (settings, 20.0 if seconds is None else seconds)
+        limit = 20.0 if seconds is None else seconds
+        source, compute, shared = {"standard": limit}, standard.on_standard_set, (settings, limit)
     elif seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
     else:
