@@ -114,7 +114,7 @@ def report_result(report: Report, larger: LargerVocabulary | None, witness_file:
     witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
     file = witness_file or str(witness_path(witness.verifier, witness.instance))
     again = check_again(report.request.named, scheme_flag(witness.instance.scheme), file)
-    result = _theorem(report.request, row, "REFUTED", None, witness_tables(witness, file, again))
+    result = _theorem(report.request, row, "REFUTED", larger, witness_tables(witness, file, again))
     return replace(result, files={file: witness.instance.dumps()})
 
 
@@ -141,7 +141,7 @@ def _theorem(
     fields |= {"verdict": words, "scheme": str(request.scheme), "proved": row["verdict"] == "proved"}
     fields |= {"coverage": None if row["verdict"] == "refuted" else open_cells}
     fields["larger"] = None if larger is None else vars(larger)
-    notes = [*notes, *([] if larger is None else [str(larger)])]
+    notes = [*notes, *([] if larger is None or row["verdict"] == "refuted" else [str(larger)])]
     title = f"{request.named.label} on {request.scheme}"
     return Result(title, [Table.whole(_THEOREM, [fields]), *tables], notes, CODES[row["verdict"]])
 
