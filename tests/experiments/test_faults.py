@@ -451,7 +451,7 @@ PIPED = {
     "check, two tokenizers": "check slem --world strings:drafted=2,after=a",
     "check of many": "check naive nss --world conformance:instances=1 --scheme delayed --scheme top_k",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16",
-    "audit": "audit own.py:first --cases context --L2 1",
+    "audit": "audit own.py:first --cases context --L2 1 --shrink-seconds 0",
     "prove": "prove block --K 1 --L2 1",
 }
 
