@@ -8,7 +8,7 @@ LIARS = Path(__file__).parents[1] / "data" / "liars.py"
 NAMES = ["Branch", "Card", "ChildLaw", "LastStep", "Settle", "Select", "Reject", "InTheDeep"]
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("command", ["check", "compare"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_liar_is_refused_in_one_line(draftproof, name, command):

@@ -54,7 +54,7 @@ def a_function(root: Any, coin: Any) -> Any:
         ("block", "delaied", "unknown scheme 'delaied'; did you mean 'delayed'?"),
         ("block", "delayed:K=2,M=3", "M has no meaning for the scheme delayed; it takes K, L1, L2"),
         ("block", "dyspec:K=2", "K has no meaning for the scheme dyspec; it takes depth, nodes: dyspec:nodes=4"),
-        ("block", "delayed:K=two", "K=two in 'delayed:K=two': give whole numbers"),
+        ("block", "delayed:K=two", "K=two in 'delayed:K=two': give a whole number"),
         ("block", Delayed, "Delayed is a class, not a scheme: call it, Delayed()"),
         ("block", Deeper(), "scheme Deeper drafted after (0,), beyond its depth 1"),
         ("block", 3, "int is no draft scheme: it needs `depth` and `draw(draft, coin)`"),

@@ -113,7 +113,7 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
         ("perturbed,", "pertubed,", "unknown family 'pertubed'"),
         ("denominator=20", "denominators=20", "family perturbed has no parameter 'denominators'"),
         ("seeds=0..2", "seeds=2..0", "is empty; write the smaller number first"),
-        ("K=1..2", "K=1-2", "give whole numbers"),
+        ("K=1..2", "K=1-2", "give a whole number"),
         ('"dyspec:nodes=2"', '"dyspecs"', "unknown scheme 'dyspecs'"),
         ("scheme =", "schemes =", "small.toml: unknown key 'schemes'; known: verifiers, world, scheme"),
         ("optimum =", 'resume = "theirs.db"\nplot =', "small.toml: unknown key 'resume'"),

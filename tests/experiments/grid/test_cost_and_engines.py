@@ -102,12 +102,6 @@ def test_cuda_is_refused_where_there_is_none(draftproof):
     assert line.endswith("no CUDA device is available here; use backend torch or numpy (--backend)")
 
 
-def test_enumeration_stays_with_numpy(draftproof):
-    ran = draftproof("check", "typical", "--backend", "torch", "--arithmetic", "float64", "--seconds", 600)
-    assert ran.code == 2
-    assert "is enumerated, which takes the backend numpy" in ran.err
-
-
 def shape(K: int, L1: int, L2: int, efficiency: float = 3.0) -> dict[str, object]:
     return {"K": K, "L1": L1, "L2": L2, "block_efficiency_float": efficiency}
 
@@ -167,13 +161,6 @@ def test_a_wrong_model_of_time_is_refused_in_one_line_before_the_work(draftproof
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: cost ")
-
-
-def test_a_model_of_time_is_for_delayed_trees(draftproof):
-    for scheme in (("--scheme", "topology:tree=2-0-0"), ("--scheme", "top_k")):
-        ran = draftproof("compare", "nss", *scheme, "--cost", "draft=1,target=10")
-        assert ran.code == 2
-        assert "cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
 
 
 @pytest.mark.heavy
@@ -236,12 +223,6 @@ def test_verifiers_in_the_long_run_are_shares_of_its_optimum(draftproof):
     assert all(0 < row["share"] <= 1 + 1e-9 for row in rows)
     plain = draftproof("compare", "block", *given, "--K", 1, "--no-optimum").json["long_run"]
     assert (plain[0]["share"], plain[0]["optimum"]) == (None, None)
-
-
-def test_the_long_run_needs_a_text(draftproof):
-    ran = draftproof("compare", "nss", "--by", "long-run")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "draftproof: by long-run needs n-gram processes; give a world such as text:topics\n"
 
 
 def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):
