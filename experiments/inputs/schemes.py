@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from draftproof.experiments.inputs.grammar import expand, parse_assignments
 from draftproof.experiments.inputs.strings import StringsWorld
-from draftproof.experiments.inputs.verifiers import from_file, loaded
+from draftproof.experiments.inputs.verifiers import from_file, made
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World
 from draftproof.experiments.shared.code import file_digest
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
@@ -107,17 +107,7 @@ def _value(kind: type, key: str, text: str, spec: str) -> Any:
 
 
 def _from_file(spec: str) -> UserScheme:
-    """The scheme of a file: an object, or a class that is called with the parameters."""
-    entry, given = loaded(spec, "scheme")
-    if isinstance(entry, type):
-        try:
-            entry = entry(**given)
-        except TypeError as error:
-            raise InvalidInput(f"{spec}: {error}; write its parameters as FILE.py:NAME:key=value") from error
-    elif given:
-        raise InvalidInput(f"{spec} is an object and takes no {min(given)}; give parameters to a class")
-    file = spec.partition(".py")[0] + ".py"
-    return UserScheme(entry, {"file": spec, "hash": file_digest(file)})
+    return UserScheme(made(spec, "scheme"), {"file": spec, "hash": file_digest(spec.partition(".py")[0] + ".py")})
 
 
 copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme),)))  # other processes load the file
@@ -139,19 +129,19 @@ def find_schemes(
     world = worlds[0] if worlds else None
     listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
     lengths = {name: str(value) for name, value in (("K", K), ("L1", L1), ("L2", L2)) if value is not None}
-    made: list[DraftScheme] = []
+    found: list[DraftScheme] = []
     for scheme in listed:
         if scheme is not None and not isinstance(scheme, str):
-            made.append(as_scheme(scheme))
+            found.append(as_scheme(scheme))
             continue
         for key in lengths:
             if scheme is not None and re.search(rf"[:,]\s*{key}\s*=", scheme):
                 raise InvalidInput(f"{scheme!r} and {key} both give {key}; give it once")
         texts = expand(_with_lengths(_of_world(scheme, lengths, world), lengths), MOST_SHAPES)
-        made += [find_scheme(text) for text in texts if len(texts) == 1 or not _has_no_tree(text)]
-    if not made:
+        found += [find_scheme(text) for text in texts if len(texts) == 1 or not _has_no_tree(text)]
+    if not found:
         raise InvalidInput("there is no scheme: several branches need L2 of at least 1")
-    return distinct([planned(each, worlds) if worlds else each for each in made])
+    return distinct([planned(each, worlds) if worlds else each for each in found])
 
 
 def _with_lengths(spec: str, lengths: Mapping[str, str]) -> str:
@@ -251,8 +241,8 @@ def as_scheme(scheme: Any) -> DraftScheme:
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
     complete = isinstance(scheme, UserScheme) or (is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT))
-    made: DraftScheme = scheme if complete else UserScheme(scheme)
-    return made
+    whole: DraftScheme = scheme if complete else UserScheme(scheme)
+    return whole
 
 
 def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:

@@ -288,17 +288,23 @@ def _imported(file: str, kind: str) -> Any:
     return module
 
 
-def _from_file(spec: str) -> Verifier:
-    """The verifier of a file: an object, or a class that is called with the parameters."""
-    entry, parameters = loaded(spec, "verifier")
+def made(spec: str, kind: str) -> Any:
+    """The object `FILE.py:NAME`, or what its class is called with the parameters; raises `InvalidInput`."""
+    entry, parameters = loaded(spec, kind)
     file, name, _ = _parts(spec)
     if parameters and not isinstance(entry, type):
         raise InvalidInput(f"{spec}: {name} is an object and takes no {min(parameters)}; give parameters to a class")
     try:
         with quiet():
-            verifier = entry(**parameters) if isinstance(entry, type) else entry
+            return entry(**parameters) if isinstance(entry, type) else entry
     except (Exception, SystemExit) as error:
-        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
+        way = "" if parameters else "; parameters are written as FILE.py:NAME:key=value"
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}{way * isinstance(error, TypeError)}") from error
+
+
+def _from_file(spec: str) -> Verifier:
+    verifier = made(spec, "verifier")
+    file, name, _ = _parts(spec)
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
     check_card(verifier.card)
