@@ -101,16 +101,10 @@ def layer_of(module: str) -> int:
 
 def imports(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a source imports, anywhere but for type checkers alone."""
-    tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
-    for_types = {
-        id(inner)
-        for node in nodes
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for inner in ast.walk(node)
-    }
-    found: set[str] = set()
-    for node in nodes:
+    found, for_types = set[str](), set[int]()
+    for node in ast.walk(ast.parse(source)):  # a condition comes before what stands in it
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for_types |= {id(inner) for inner in ast.walk(node)}
         if id(node) in for_types:
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0:

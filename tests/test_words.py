@@ -17,6 +17,8 @@ EXCEPTED = {"simulator/audit/pytest_plugin.py"}
 
 def flags(source: str) -> list[str]:
     """The strings of a module that name a flag, docstrings left out."""
+    if not FLAG.search(source):
+        return []
     tree = ast.parse(source)
     alone = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     strings = (each for each in ast.walk(tree) if isinstance(each, ast.Constant) and isinstance(each.value, str))

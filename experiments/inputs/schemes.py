@@ -182,7 +182,7 @@ def distinct(schemes: Iterable[DraftScheme]) -> list[DraftScheme]:
     trees: dict[Any, DraftScheme] = {}
     for scheme in schemes:
         one_path = isinstance(scheme, Delayed) and scheme.K == 1
-        trees.setdefault(("one path", scheme.depth) if one_path else str(scheme), scheme)
+        trees.setdefault(("one path", scheme.depth) if one_path else str(scheme.as_dict()), scheme)
     return list(trees.values())
 
 

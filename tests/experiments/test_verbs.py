@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickle
 import subprocess
 import sys
 from fractions import Fraction
@@ -196,3 +197,16 @@ def test_a_row_without_numbers_has_the_columns_of_the_others() -> None:
     assert list(read.columns) == ["masses", "mean", "mean_float"] == list(table.fields()[0])
     assert json.loads(read["masses"][1]) == [str(HALF)] * 2
     assert list(read["mean"].fillna("")) == [str(HALF), ""]
+
+
+def test_parameters_of_a_scheme_from_a_file_are_ranges_too(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "class Own:\n    depth = 1\n    def __init__(self, K):\n        self.K = K\n"
+        "    def draw(self, draft, coin):\n        return [(coin.choose(draft.row(())),) for _ in range(self.K)]\n"
+    )
+    schemes = find_schemes("own.py:Own", K="1..3")
+    assert [scheme.as_dict()["file"] for scheme in schemes] == [f"own.py:Own:K={K}" for K in (1, 2, 3)]
+    assert [scheme.as_dict() for scheme in map(pickle.loads, map(pickle.dumps, schemes))] == [
+        scheme.as_dict() for scheme in schemes
+    ]
