@@ -130,6 +130,7 @@ FILED = [
     ("model validate --world models:none", "model train --out none"),
     ("model choose --world models:folder", "folder holds no trained pair"),
     ("model choose --world models:target=x", "target=x is given without draft"),
+    ("model choose --world models:target=nowhereé,draft=x", "target nowhereé does not exist; give the folder"),
     ("model validate --world models:x,vocab=3", "vocab is for exact tables"),
     ("model validate --world text:topics", "is no pair of models; give models:FOLDER"),
     ("model choose --world models:x --sampling eos=2", "generate of transformers, the baseline, does not sample with"),

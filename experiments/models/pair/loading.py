@@ -55,13 +55,16 @@ def locate(role: str, name: str) -> Located:
         return Located(role, str(path), local=True)
     if path.exists():
         raise InvalidInput(f"{role} {name} is a file; give the folder of a saved model")
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", name):
+    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:
         raise InvalidInput(
             f"{role} {name} does not exist; give the folder of a saved model, or make one: draftproof model train"
-        )
-    from huggingface_hub import constants, try_to_load_from_cache
-
-    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        ) from None
+    if isinstance(cached, str):
         return Located(role, name, local=True)
     if constants.HF_HUB_OFFLINE:
         raise InvalidInput(
