@@ -12,13 +12,11 @@ import pytest
 import torch
 import transformers
 
-from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.pair import devices, loading
+from draftproof.experiments.models.pair import devices
 from draftproof.experiments.models.pair.pair import load_folder, load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
 from draftproof.experiments.models.pair.training import Size, new_model
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
 
 ROOT = [0, 3, 1, 2, 5]
 
@@ -73,16 +71,6 @@ def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path):
     with pytest.raises(InvalidInput, match="has no tokenizer; give tokens rather than text"):
         pair.encode("text")
     assert "has 8 tokens and" in refusal(bare[0], saved(small(9), tmp_path / "nine", None))
-
-
-def test_other_architectures_are_pairs_too(tmp_path):
-    made = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=8, n_positions=64, n_embd=8, n_layer=1, n_head=1)
-    )
-    pair = load_pair(saved(made, tmp_path / "gpt2"), saved(small(), tmp_path / "llama"), "cpu", "float64")
-    target, _ = pair_tables(pair, Sampling(), ROOT, 2)
-    alone = pair.rows("target", [[*ROOT, 7, 6]])[0].numpy()
-    assert abs(target.row((7, 6)) - alone).max() < 1e-12  # order of sums
 
 
 def test_paths_that_hold_no_model_are_named(tmp_path, tiny_folder):
@@ -315,13 +303,6 @@ def test_no_space_is_one_clear_line(tiny_folder, tiny_pair, monkeypatch):
         with pytest.raises(InvalidInput, match="no space on cpu while computing 1 rows of the target"):
             tiny_pair.rows("target", [ROOT])
         monkeypatch.undo()
-
-
-def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair):
-    counted = loading.weight_bytes(tiny_pair.target.config, torch.float32)
-    model = tiny_pair.target
-    assert counted == sum(each.numel() * 4 for each in [*model.parameters(), *model.buffers()])
-    assert devices.free_bytes(torch.device("cpu")) > counted
 
 
 @pytest.mark.parametrize("missing", ["torch", pytest.param("transformers", marks=pytest.mark.heavy)])
