@@ -215,7 +215,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     assert (summed["prediction"], summed["predicted_error"]) == ("exact sums", 0)
     assert summed["outcomes"]["freedom"] == 4  # three depths after each of two roots
     assert sum(summed["depths_predicted"]) == pytest.approx(1)
-    assert "exact sums, without tables: 1 cells; outcomes there are accepted depths" in views.table_lines(
+    assert "predicted by exact sums, without tables: 1 cells; outcomes there are accepted depths" in views.table_lines(
         rows, run.table_fields(rows)
     )
     assert row["prediction"] == "600 sampled trees"
