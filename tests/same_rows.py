@@ -15,14 +15,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests import readings  # noqa: E402
 
 MINE = '''
 from draftproof import Card, Verdict
@@ -279,29 +280,19 @@ def record_all(names: Sequence[str]) -> dict[str, Any]:
     return results
 
 
-def different(before: Any, after: Any, place: str = "") -> Iterator[str]:
-    """Where two recordings differ; floats are equal up to the order of their sums."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in {**before, **after}:
-            yield from different(before.get(key), after.get(key), f"{place}.{key}")
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for number, pair in enumerate(zip(before, after, strict=True)):
-            yield from different(*pair, f"{place}[{number}]")
-    elif not (before == after or (isinstance(before, float) and before == approximately(after))):
-        yield f"{place}: {before} before, {after} after"
-
-
-def approximately(value: Any) -> Any:
-    return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, (int, float)) else value
+#: Places of a command that are printed.
+SHOWN = 3
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Prints of every command where it first differs; 1 if some do."""
+    """Prints of every command how many readings are the same, and those that differ; 1 if there are some."""
     failed = 0
     for name, value in before.items():
-        found = list(different(value, after.get(name)))
-        failed += bool(found)
-        print(f"{name}: {len(found)} differ", *found[:3], sep="\n    ")
+        same, different = readings.compared(value, after.get(name))
+        failed += bool(different)
+        print(f"{name}: {same} the same, {sum(count for count, _ in different)} differ")
+        for count, text in different[:SHOWN]:
+            print(f"    {text} ({count} values)")
     print(f"{failed} of {len(before)} commands differ")
     return int(failed > 0)
 
