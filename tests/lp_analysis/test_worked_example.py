@@ -20,12 +20,10 @@ FIRST, SECOND = (2, 3, 0, 1), (3, 2, 0, 1)
 
 
 def stated() -> dict[str, Fraction]:
-    page = (
-        (Path(__file__).parents[2] / "docs" / "theory" / "bounds.md")
-        .read_text(encoding="utf-8")
-        .partition("## Worked example")[2]
-    )
-    return {row[0].split()[0]: Fraction(row[1]) for row in re.findall(r"^\| (.+?) \| ([\d/]+) \|$", page, re.MULTILINE)}
+    page = (Path(__file__).parents[2] / "docs" / "theory" / "bounds.md").read_text(encoding="utf-8")
+    section = page.partition("## Worked example")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| ([\d/]+) \|$", section, re.MULTILINE)
+    return {row[0].split()[0]: Fraction(row[1]) for row in rows}
 
 
 def plan_value(weights, orders) -> Fraction:
