@@ -98,7 +98,7 @@ print(json.dumps(came))
 """
 
 
-@pytest.fixture(scope="module", params=quick([1, 5], (5,)), ids=["every verifier", "one in five"])
+@pytest.fixture(scope="module", params=quick([1, 11], (11,)), ids=["every verifier", "one in eleven"])
 def came(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What came of every call."""
     if not Path("/proc/self/statm").exists():

@@ -328,7 +328,7 @@ SERVED = [
 ]
 
 
-@pytest.mark.one_in(10)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(("file", "name", "called", "wrong"), SERVED)
 def test_bugs_of_the_catalogue_are_refuted_through_the_pipe(draftproof, file, name, called, wrong):
     interface, library, options = called
