@@ -28,6 +28,8 @@ NAMES = {
     "hyperparameters.spread": "hyperparameters.entropy_bonus",
     "grid.spread": "grid.entropy_bonus",
     "consistent": "passed",
+    "wins": "best_in",
+    "ordering": "order",
 }
 #: Fields that hold a verdict, and how words of it begin that say lossless or not; other words stay words.
 VERDICTS = ("verdict", "status", "lossless")
@@ -44,6 +46,8 @@ INPUTS = ("source", "identity", "options", "K", "L1", "L2", "shape", "spec", "ki
 WORDS = ("status", "verdict", "evidence", "formula", "hypothesis", "bug", "lossless_for", "needs", "")
 #: Floats are equal up to the order of their sums.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
+#: Fields of certified bounds: exact for the prices and plans of a solver, which are equal up to the order of its sums.
+SOLVED = re.compile(r"(.*\.)?(optimum|optimum_upper|gap|solver_gap|lower|upper|prices|weights)")
 
 
 class Place(NamedTuple):
@@ -152,6 +156,11 @@ def equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def solved(value: Any) -> Any:
+    """A number of a solver as a float, to the digits that it finds again."""
+    return round(float(value), 9) if isinstance(value, (Fraction, float)) else value
+
+
 class Compared(NamedTuple):
     """How many readings are the same in two recordings; of a place where others differ, how many and a text."""
 
@@ -165,7 +174,8 @@ def compared(before: Any, after: Any) -> Compared:
     same, different = 0, []
     for place, values in old.items():
         found = new.get(place) or fuller(place, new)
-        pairs = [pair for pair in zip(values, found, strict=False) if not equal(*pair)]
+        read = solved if SOLVED.fullmatch(place.field) else (lambda value: value)
+        pairs = [pair for pair in zip(values, found, strict=False) if not equal(*map(read, pair))]
         pairs += [(value, "nothing") for value in values[len(found) :]]
         same += len(values) - len(pairs)
         if pairs:
