@@ -267,7 +267,7 @@ class Program(Arguments):
         cells = self._draftproof_cells.get(body)
         if not followed():
             [answer] = ask([tuple(flat)])
-            if cells is not None and cells.count and cells.answer(flat) != answer:
+            if cells is not None and cells.root is not None and cells.answer(flat) != answer:
                 raise NotFollowed(
                     f"bisecting missed an answer: with the numbers {flat} it gives {answer}, on others around them "
                     f"{cells.answer(flat)}; {SAMPLE}"
@@ -296,7 +296,7 @@ class Program(Arguments):
     @property
     def notes(self) -> list[str]:
         """What a verdict about it rests on, in words."""
-        pipe, found = self._draftproof_pipe, [each for each in self._draftproof_cells.values() if each.count]
+        pipe, found = self._draftproof_pipe, [each for each in self._draftproof_cells.values() if each.root is not None]
         lines = [f"a program, {pipe.answered:,} answers through a pipe"]
         if pipe.killed:
             lines.append(f"it was killed from outside {_times(pipe.killed)}, started again and asked again")

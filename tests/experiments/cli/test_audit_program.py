@@ -142,6 +142,13 @@ def test_noise_is_refused_and_sampled(draftproof):
     assert (ran.code, ran.row["samples"]) == (2, 500)
 
 
+def test_a_program_without_boxes_is_sampled_on_the_requests_that_were_bisected(draftproof):
+    command = write("product.py", "", "[int(asked['uniforms'][0] * asked['final_uniform'] < 0.3)]")
+    ran = audited(draftproof, command, *NUMBERS, "--sample", 500, cases="short")
+    assert (ran.code, ran.row["samples"] > 0) == (1, True)
+    assert "constant on no 300 boxes" in str(ran.json)
+
+
 def test_what_bisecting_misses_is_what_it_says():
     """An answer inside of a cell is seen where its share is as large as that which is told."""
     width = MISSED ** (1 / 2)
