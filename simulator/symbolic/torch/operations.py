@@ -92,8 +92,8 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     inputs = [tensors.values(item) if isinstance(item, torch.Tensor) else item for item in args]
     if base == "_to_copy":
         result: Any = _cast(inputs[0], args[0], dtype)
-    elif base == "copy":
-        result = _cast(inputs[1], args[1], args[0].dtype)
+    elif base in ("copy", "fill"):
+        result = _cast(np.broadcast_to(inputs[1], inputs[0].shape), args[1], args[0].dtype)
     elif base in RULES:
         if base in COMPARISONS and dtype.itemsize < 4:
             inputs = [_rounded(values, dtype) for values in inputs]

@@ -159,7 +159,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "sign": _map(lambda x: 0.0 if race.is_nan(x) else sign(x)),
     "clamp": lambda x, min=None, max=None: objects(NUMPY["clip"](x, min, max)),
     "where": _map(where),
-    "fill": lambda x, value: np.broadcast_to(value, x.shape),
     "zero": lambda x: np.zeros(x.shape),
     **{name: _numpy(name) for name in ("sum", "prod", "amax", "amin", "mean", "argmax", "argmin", "any", "all")},
     **{name: _run(name) for name in ("cumsum", "cumprod")},

@@ -102,6 +102,15 @@ def test_real_values_written_over_random_ones(law):
     assert law(function) == {((False, True, False), (0.0, 0.0), (0.5, 0.5), True): 1}
 
 
+def test_whole_numbers_are_filled_with_random_ones_cut_off(law, q):
+    def function():
+        u = torch.rand(())
+        filled = torch.zeros(2, dtype=torch.int64).fill_(u * 2)
+        return filled.tolist(), torch.fill(torch.zeros(2), u)[1].item() < 0.5
+
+    assert law(function) == {((0, 0), True): q(1, 2), ((1, 1), False): q(1, 2)}
+
+
 def test_moves_of_elements(law, q):
     def function():
         u = torch.rand(1, 3)
