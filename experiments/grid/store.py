@@ -154,7 +154,7 @@ class Store(Mapping[str, Row]):
         if damaged > MOST_REPORTED:
             remark(f"{cut(self._path)}: {damaged - MOST_REPORTED:,} more rows like that")
         if other:
-            remark(f"{cut(self._path)}: {counted(other, 'row')} of other code or libraries are not taken")
+            remark(f"{cut(self._path)}: {counted(other, 'row')} of other code or libraries not taken")
 
     def _is_wanted(self, kind: str, code: str, loaded: Mapping[str, str]) -> bool:
         if self._kinds and kind not in self._kinds:
