@@ -70,6 +70,8 @@ def _best(name: str) -> Callable[..., Any]:
             return elementwise(BINARY[f"{name}imum"], x, dim)
         if dim is None:
             return _numpy(name)(x)
+        if not x.ndim:
+            return x, np.zeros((), dtype=np.int64)
         places = NUMPY[f"arg{name}"](x, axis=dim, keepdims=True)
         both = np.take_along_axis(x, places, dim), places
         return both if keepdim else tuple(item.squeeze(dim) for item in both)

@@ -111,6 +111,14 @@ def test_whole_numbers_are_filled_with_random_ones_cut_off(law, q):
     assert law(function) == {((0, 0), True): q(1, 2), ((1, 1), False): q(1, 2)}
 
 
+def test_the_extreme_along_a_dimension_of_one_number_is_the_number(law, q):
+    def function():
+        value, index = torch.rand(()).max(0)
+        return value.item() < 0.25, index.item()
+
+    assert law(function) == {(True, 0): q(1, 4), (False, 0): q(3, 4)}
+
+
 def test_moves_of_elements(law, q):
     def function():
         u = torch.rand(1, 3)
