@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from draftproof.experiments.result import Result, Table
 from draftproof.simulator.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from draftproof.experiments.grid.report.rows import WorldOnScheme
 
 #: Said of stores without rows for a page, such as those of claims.
 _NOTHING = "no rows that a page of results shows; -o ROWS.csv or ROWS.md writes all rows as a table"
@@ -18,11 +21,11 @@ _NOTHING = "no rows that a page of results shows; -o ROWS.csv or ROWS.md writes 
 class Report(Result):
     """What stores say. `.html` is a page of its own, `.csv` and `.md` have all rows, `.json` has every number.
 
-    stores: their files. needed: the rows that the page shows, by their kind.
+    stores: their files. pairs: their laws and bounds, grouped by world and scheme, of which the page has a figure.
     """
 
     stores: Sequence[str] = ()
-    needed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    pairs: Sequence[WorldOnScheme] = ()
 
     @cached_property
     def stored(self) -> Table:
@@ -51,7 +54,7 @@ class Report(Result):
 
         if not self.tables:
             raise InvalidInput(f"{', '.join(self.stores)}: {_NOTHING}")
-        return page(self, self.needed, self.stores, versions()["draftproof"])
+        return page(self, self.pairs, self.stores, versions()["draftproof"])
 
     _repr_html_ = Result.html
 
@@ -64,10 +67,11 @@ def report(stores: str | Sequence[str], /) -> Result:
     Args:
         stores: Stores, as --resume writes them.
     """
-    from draftproof.experiments.grid.report.rows import read
-    from draftproof.experiments.grid.report.tables import findings, tables_of
+    from draftproof.experiments.grid.report.rows import read, worlds_on_schemes
+    from draftproof.experiments.grid.report.tables import tables_and_findings
 
     listed = [stores] if isinstance(stores, str) else list(stores)
     rows = read(listed)
-    said = list(findings(rows)) or [_NOTHING]
-    return Report(f"report of {', '.join(listed)}", tables_of(rows), said, stores=listed, needed=rows)
+    pairs = worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])
+    tables, said = tables_and_findings(rows, pairs)
+    return Report(f"report of {', '.join(listed)}", tables, said or [_NOTHING], stores=listed, pairs=pairs)

@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing: light and dark, for a window, a phone and print."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -9,9 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from draftproof.experiments.grid.figures import as_svg, best_budget, delay_lines, draw_delay, matplotlib_pyplot
-from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped, worlds_on_schemes
+from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped
 from draftproof.experiments.grid.report.tables import COLUMNS
-from draftproof.experiments.grid.store import Row
 from draftproof.experiments.result import DIGITS, NUMBERS, Result, Table, text_of
 
 #: Colours of a figure, and the CSS variables of the page that replace them.
@@ -23,8 +22,8 @@ _THEME = {
 MOST_LINES, MOST_OPEN = 300, 60
 
 
-def page(result: Result, rows: Mapping[str, Sequence[Row]], stores: Sequence[str], version: str) -> str:
-    """The whole report. rows: by their kind, for the figure. stores: the files that it was made from."""
+def page(result: Result, pairs: Sequence[WorldOnScheme], stores: Sequence[str], version: str) -> str:
+    """The whole report. pairs: of the figure. stores: the files that it was made from."""
     loader = PackageLoader("draftproof.experiments.grid.report", "")
     template = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -34,7 +33,7 @@ def page(result: Result, rows: Mapping[str, Sequence[Row]], stores: Sequence[str
         version=version,
         again=shlex.join(["draftproof", "report", *stores, "--json"]),
         findings=result.notes,
-        figure=_figure(worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])),
+        figure=_figure(pairs),
         sections=[_section(table) for table in result.tables],
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped, kind, told_otherwise, worlds_on_schemes
+from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped, kind, told_otherwise
 from draftproof.experiments.grid.report.terms import CLOSE, matched, ordering
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.result import Column, Table
@@ -77,14 +77,27 @@ COLUMNS: Mapping[str, tuple[str, str, Sequence[Column]]] = {
 _SHOWN = ("verifiers", "refuted", "cells", "theorems")
 
 
-def tables_of(rows: Mapping[str, Sequence[Row]]) -> list[Table]:
-    """The tables that have rows. rows: by their kind, from `read`."""
-    pairs = worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])
-    verifiers = _verifiers(pairs)
+def tables_and_findings(
+    rows: Mapping[str, Sequence[Row]], pairs: Sequence[WorldOnScheme]
+) -> tuple[list[Table], list[str]]:
+    """The tables that have rows, and the report in sentences.
+
+    rows: by their kind, from `read`. pairs: the laws and bounds among them, grouped.
+    """
+    verifiers, refuted = _verifiers(pairs), list(_refuted(pairs))
+    return _tables(rows, pairs, verifiers, refuted), list(_findings(rows, pairs, verifiers, refuted))
+
+
+def _tables(
+    rows: Mapping[str, Sequence[Row]],
+    pairs: Sequence[WorldOnScheme],
+    verifiers: Sequence[dict[str, Any]],
+    refuted: Sequence[dict[str, Any]],
+) -> list[Table]:
     names = [row["verifier"] for row in verifiers]
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "verifiers": verifiers,
-        "refuted": sorted(_refuted(pairs), key=lambda row: -row["refuted"] / row["rows"]),
+        "refuted": sorted(refuted, key=lambda row: -row["refuted"] / row["rows"]),
         "schemes": list(_schemes(pairs, names)),
         "matched": list(matched(pairs)),
         "pairs": list(_pairs(pairs, names)),
@@ -166,14 +179,17 @@ def _pairs(pairs: Sequence[WorldOnScheme], names: Sequence[str]) -> Iterator[dic
             }  # fmt: skip
 
 
-def findings(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """The report in sentences. rows: by their kind, from `read`."""
-    pairs = worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])
+def _findings(
+    rows: Mapping[str, Sequence[Row]],
+    pairs: Sequence[WorldOnScheme],
+    verifiers: Sequence[dict[str, Any]],
+    refuted: Sequence[dict[str, Any]],
+) -> Iterator[str]:
     if pairs:
         yield _size(pairs, all(row["arithmetic"] == "rational" for row in rows["law"]))
         against = "the optimum" if any(pair.upper for pair in pairs) else "the best verifier"
-        yield from _leaders(_verifiers(pairs), against)
-        yield _losers(list(_refuted(pairs)), sorted({row["verifier"] for row in rows.get("failure", ())}))
+        yield from _leaders(verifiers, against)
+        yield _losers(refuted, sorted({row["verifier"] for row in rows.get("failure", ())}))
     if cells := rows.get("cell", ()):
         farthest = max(cells, key=lambda row: abs(row["z"]))
         within = sum(abs(row["z"]) <= FAR for row in cells)
