@@ -55,7 +55,7 @@ def answers(
     store = Store(resume, (kind,))
     questions = [Question(name(cell) if resume else str(number), cell) for number, cell in enumerate(cells)]
     try:
-        run(questions, store, compute, *shared, machines=machines, message=None, shown=False)
+        rows = run(questions, store, compute, *shared, machines=machines, message=None, shown=False)
     except KeyboardInterrupt as stop:
         done = [(each.about, store[each.strong_id]) for each in questions if each.strong_id in store]
         missing = len(cells) - len(done)
@@ -64,4 +64,4 @@ def answers(
         if not done:
             raise
         return Answers(done, missing)
-    return Answers([(each.about, store[each.strong_id]) for each in questions])
+    return Answers(list(zip(cells, rows, strict=True)))

@@ -118,8 +118,8 @@ def check(
         source: Any = {CONFORMANCE: count}
         compute: Callable[..., Any] = conformance.on_conformance
         shared: tuple[Any, ...] = (count,)
-    elif _is_standard(world, scheme, {**lengths, **sampled}):
-        listed = [None] if scheme is None else find_schemes(scheme)
+    elif world is None and (own := _own_schemes(scheme, {**lengths, **sampled})):
+        listed = own
         limit = 20.0 if seconds is None else seconds
         source, compute, shared = {"standard": limit}, standard.on_standard_set, (settings, limit)
     elif seconds is not None:
@@ -145,11 +145,15 @@ def _name(source: Any, settings: Settings, cell: tuple[NamedVerifier, Any]) -> s
     return row_id("check", [source, text], None, named.identity, **computed)
 
 
-def _is_standard(world: Any, scheme: Any, others: Mapping[str, Any]) -> bool:
-    """Whether nothing says the instances: no world, and no scheme but those of the user."""
-    if world is not None or any(value is not None for value in others.values()):
-        return False
-    return scheme is None or all(isinstance(each, UserScheme) for each in find_schemes(scheme))
+def _own_schemes(scheme: Any, others: Mapping[str, Any]) -> Sequence[UserScheme | None] | None:
+    """The schemes of the standard check: those of the user, or all of ours ([None]); None where others are named."""
+    if any(value is not None for value in others.values()):
+        return None
+    if scheme is None:
+        return [None]
+    found = find_schemes(scheme)
+    own = [each for each in found if isinstance(each, UserScheme)]
+    return own if len(own) == len(found) else None
 
 
 def _enumerated(what: str, settings: Settings) -> Settings:
