@@ -65,7 +65,7 @@ def prove(
         jobs: Number of processes, started where a proof takes more than a few seconds (with vocab any a single one).
         dask: Address of a Dask scheduler that computes the steps of a long proof, as tcp://HOST:PORT.
     """
-    from draftproof.experiments.cli.prove import any_vocabulary, views, work
+    from draftproof.experiments.cli.prove import any_vocabulary, at_one_size
     from draftproof.experiments.cli.prove.request import Request
     from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.grid.store import Store
@@ -92,23 +92,22 @@ def prove(
         machines = Machines()
     if size is None:
         _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula, "dask": dask})
-        found = any_vocabulary.prove_every_size(request, kind if other else LOSSLESS, other, every_length, certificate)
-        return views.result_of(found, witness)
+        about = kind if other else LOSSLESS, other, every_length, certificate, witness
+        return any_vocabulary.every_size_result(request, *about)
     if every_length:
         raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
-    store = Store(resume, work.KINDS)
+    store = Store(resume, at_one_size.KINDS)
     if other is not None:
         _refuse(kind, {"formula": formula, "free": numbers})
-        return views.result_of(work.relate_two(request, kind, other, certificate, machines, store), witness)
-    larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not numbers else None
-    if larger is not None and not larger.holds:
+        related = at_one_size.relation_row(request, kind, other, certificate, machines, store)
+        return at_one_size.relation_result(request, other, related, witness)
+    larger = at_one_size.try_points(request, LARGER_VOCABULARY) if vocab is None and not numbers else None
+    if larger is not None and not larger["holds"]:
         request = replace(request, vocab_size=LARGER_VOCABULARY)
-    known = work.known_row(request, store)
-    if known is not None and certificate is None and not formula:
-        return views.proved_result(request, known, larger)
-    report = work.run_proof(request, formula, certificate, machines, store)
-    work.store_row(report, store)
-    return views.report_result(report, larger, witness)
+    row = store.get(request.row_id())
+    if row is None or certificate is not None or formula:
+        row = at_one_size.theorem_row(request, formula, certificate, machines, store)
+    return at_one_size.theorem_result(request, row, larger, witness)
 
 
 def _size(vocab: int | str | None) -> int | None:

@@ -8,10 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from draftproof.experiments.cli.prove.at_one_size import (
+    ABOUT,
+    CODES,
+    relation_result,
+    relation_row,
+    theorem_result,
+    theorem_row,
+    try_points,
+)
 from draftproof.experiments.cli.prove.request import Request, assert_provable
-from draftproof.experiments.cli.prove.work import Related, Report, relate_two, run_proof, try_points
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, counted, named_errors, remark
 from draftproof.simulator.drafts import Delayed
@@ -41,6 +50,20 @@ _CLAIM = {
 }
 
 
+_ROW = (*ABOUT, Column("seconds"))
+_STEPS = (
+    Column("step"),
+    Column("proved"),
+    Column("cases", "count"),
+    Column("failed", "count"),
+    Column("runs", "count", "runs of the code"),
+    Column("equations", "count", "functions compared"),
+    Column("solver_questions", "count", "questions to z3"),
+)
+#: The most characters of the reason why a step is not shown.
+REASON = 300
+
+
 @dataclass
 class EverySize:
     """The answer for every V.
@@ -56,17 +79,6 @@ class EverySize:
     seconds: float = 0.0
 
     @property
-    def about(self) -> dict[str, Any]:
-        """What the theorem is about."""
-        return {
-            "verifier": self.named.identity,
-            "other": None if self.other is None else self.other.identity,
-            "vocab_size": "any",
-            "scheme": self.theorem.scheme.as_dict(),
-            "assumed": [SUPPORT],
-        }
-
-    @property
     def steps(self) -> list[Step]:
         """The steps of the theorem itself."""
         return [step for name, _, step in self.listed if not name]
@@ -77,42 +89,21 @@ class EverySize:
         return all(step.proved for step in self.steps)
 
     @property
-    def of_every_length(self) -> bool | None:
-        """Whether the hypotheses of the induction are proved, too; None if that was not asked."""
-        return all(step.proved for _, _, step in self.listed) if len(self.listed) > len(self.steps) else None
-
-    @property
-    def all_proved(self) -> bool:
-        """Whether all that was asked is."""
-        return self.proved and self.of_every_length is not False
-
-    @property
     def claim(self) -> str:
         """What is shown, for every V."""
         shown = _CLAIM[self.theorem.kind].format(other=self.other.label if self.other else "")
         return f"{shown} for every p and q with full support and every V, at {self.theorem.scheme}"
 
-    def as_json(self) -> dict[str, Any]:
-        """The fields that programs read."""
-        return {
-            "verifier": self.named.label,
-            "identity": self.named.identity,
-            "other": None if self.other is None else self.other.label,
-            "relation": None if self.other is None else self.theorem.kind,
-            "vocab_size": "any",
-            "scheme": self.theorem.scheme.as_dict(),
-            "assumed": [SUPPORT, *([] if self.of_every_length is None else [ALIKE])],
-            "proved": self.proved,
-            "every_length": self.of_every_length,
-            "seconds": round(self.seconds, 3),
-            "versions": versions(),
-        }
 
-
-def prove_every_size(
-    request: Request, kind: str, other: NamedVerifier | None, every_length: bool, certificate: str | None
-) -> EverySize | Report | Related:
-    """Prove it, or refute it at the smallest vocabulary size. certificate: the file for it."""
+def every_size_result(
+    request: Request,
+    kind: str,
+    other: NamedVerifier | None,
+    every_length: bool,
+    certificate: str | None,
+    witness_file: str | None,
+) -> Result:
+    """Prove it, or refute it at the smallest vocabulary size. certificate, witness_file: the files for them."""
     if every_length and other is not None:
         raise InvalidInput("every_length is about losslessness; leave equals and dominates out")
     theorem = theorem_of(request, kind, other)  # what it cannot be about is refused before the work
@@ -120,28 +111,30 @@ def prove_every_size(
         hypotheses_of(theorem)
     for size in TRIED if other is None else ():
         points = try_points(request, size)
-        if points is not None and not points.holds:
-            return run_proof(replace(request, vocab_size=size))
+        if points is not None and not points["holds"]:
+            smallest = replace(request, vocab_size=size)
+            return theorem_result(smallest, theorem_row(smallest), None, witness_file)
     proof = run(request, kind, other, every_length, records=certificate is not None)
     if proof.proved and certificate is not None:
         remark("the proof is written as sums and products, which takes as long again, or several times as long")
         write_whole(certificate, json.dumps(certificate_for(proof), separators=(",", ":")) + "\n")
     if other is not None and not proof.proved:
-        return refuted_relation(request, kind, other) or proof
-    return proof
+        return refuted_relation(request, kind, other, witness_file) or _result(proof, every_length)
+    return _result(proof, every_length)
 
 
-def refuted_relation(request: Request, kind: str, other: NamedVerifier) -> Related | None:
+def refuted_relation(request: Request, kind: str, other: NamedVerifier, witness_file: str | None) -> Result | None:
     """A relation with a witness at the smallest vocabulary size; None if none was found."""
     for size in TRIED_AFTER:
         remark(f"not proved; a witness is looked for at V = {size}, for about {SEARCHED:.0f} s at most")
+        smallest = replace(request, vocab_size=size)
         try:
-            related = relate_two(replace(request, vocab_size=size), kind, other, seconds=SEARCHED)
+            row = relation_row(smallest, kind, other, seconds=SEARCHED)
         except TooLarge as error:
             remark(f"no witness was found: {error}")
             return None
-        if related.relation.counterexample is not None:
-            return related
+        if row["verdict"] == "refuted":
+            return relation_result(smallest, other, row, witness_file)
     remark("no witness was found: neither proved nor refuted")
     return None
 
@@ -204,8 +197,15 @@ def theorem_of(request: Request, kind: str, other: NamedVerifier | None) -> Theo
 
 def certificate_for(proof: EverySize) -> dict[str, Any]:
     """The certificate of a theorem that was proved; raises `InvalidInput` where it has none."""
+    about = {
+        "verifier": proof.named.identity,
+        "other": None if proof.other is None else proof.other.identity,
+        "vocab_size": "any",
+        "scheme": proof.theorem.scheme.as_dict(),
+        "assumed": [SUPPORT],
+    }
     try:
-        return certificate_of(proof.theorem, proof.steps, proof.about)
+        return certificate_of(proof.theorem, proof.steps, about)
     except NotWritten as error:
         raise InvalidInput(
             f"{proof.named.label} is proved, but without a certificate: {error}; take a smaller tree, or leave the "
@@ -213,8 +213,53 @@ def certificate_for(proof: EverySize) -> dict[str, Any]:
         ) from None
 
 
-def title_of(name: str, branches: int, step: Step) -> str:
-    """What a step is about: after how many tokens, or which hypothesis."""
-    if not name:
-        return f"after {counted(len(step.context), 'token')}"
-    return f"{branches} branch{'es' * (branches > 1)}: {name}"
+def _result(proof: EverySize, every_length: bool) -> Result:
+    """What a theorem for every vocabulary size shows. every_length: whether an induction was asked for, too."""
+    complete = all(step.proved for *_, step in proof.listed)
+    claim = proof.claim if proof.theorem.kind == LOSSLESS else f"PROVED: {proof.claim}"
+    row = {
+        "verifier": proof.named.label,
+        "identity": proof.named.identity,
+        "other": None if proof.other is None else proof.other.label,
+        "relation": None if proof.other is None else proof.theorem.kind,
+        "vocab_size": "any",
+        "scheme": str(proof.theorem.scheme),
+        "assumed": [SUPPORT, *([ALIKE] if every_length else [])],
+        "proved": proof.proved,
+        "every_length": complete if every_length else None,
+        "seconds": round(proof.seconds, 3),
+        "versions": versions(),
+        "verdict": claim if proof.proved else f"NOT PROVED: {proof.claim}",
+    }
+    steps, notes = [], []
+    for hypothesis, branches, step in proof.listed:
+        title = f"after {counted(len(step.context), 'token')}"
+        if hypothesis:
+            title = f"{branches} branch{'es' * (branches > 1)}: {hypothesis}"
+        steps.append(
+            {
+                "step": title,
+                "depth": None if hypothesis else len(step.context),
+                "hypothesis": hypothesis or None,
+                "branches": branches or None,
+                "proved": "yes" if step.proved else "not shown" if step.reason else "no",
+                "cases": len(step.cases),
+                "failed": len(step.failed) or None,
+                "runs": step.account.runs,
+                "inner_cases": step.account.cases,
+                "equations": step.account.equations,
+                "solver_questions": step.asked,
+                "reason": step.reason or None,
+            }
+        )
+        if step.reason:
+            reason = step.reason if len(step.reason) <= REASON else f"{step.reason[:REASON]} ..."
+            notes.append(f"{title}: {reason}")
+    if notes:
+        notes.append("p0, q0, p1, ..: p and q of the context, of the token after it and of drafted tokens, or sums")
+    if every_length:
+        scope = "for" if complete else "NOT PROVED, as a step is not shown: for"
+        notes.append(f"{scope} every depth, if {ALIKE}. Read that in the code: it is NOT proved.")
+    tables = [Table.whole(_ROW, [row]), Table.whole(_STEPS, steps, name="steps", title="steps")]
+    title = f"{proof.named.label} on {proof.theorem.scheme}, every vocabulary size"
+    return Result(title, tables, notes, CODES["proved" if complete else "open"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from draftproof.experiments.cli.prove import any_vocabulary, views
+from draftproof.experiments.cli.prove import any_vocabulary, at_one_size
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.verify.check_certificate import Checker
 from draftproof.experiments.inputs.schemes import find_scheme
@@ -40,12 +40,12 @@ def check_at_one_size(fields: dict[str, Any], code: Sequence[str], max_trees: in
     found = check.found
     if isinstance(found, Proof):
         label = request.named.verifier.card.name if request.free else request.named.label
-        claim = f"{label}: LOSSLESS {views.about_text(shape, len(subjects[0].parameters))}"
+        claim = f"{label}: LOSSLESS {at_one_size.about_text(shape, len(subjects[0].parameters))}"
         counts = fields_of(found)
         said = f"{counts['runs']} runs at its points, {counts['solver_questions']} queries of the solver, "
         said += f"{found.identities} identities"
     else:
-        claim = f"{named[0].label} {views.RELATION[kind]} {named[1].label} {views.about_text(shape, 0)}"
+        claim = f"{named[0].label} {at_one_size.RELATION[kind]} {named[1].label} {at_one_size.about_text(shape, 0)}"
         counts = {"cells": found.cells, "certified": found.certified, "solved": found.solved}
         said = f"{found.cells} cells, {found.certified} by multiplication only, {found.solved} by the solver"
     return {"valid": check.valid, "reason": check.reason, **counts, "notes": [claim, check.reason, said]}

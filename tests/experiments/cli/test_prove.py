@@ -131,10 +131,10 @@ def test_the_certificate_of_a_relation_is_written_and_checked(draftproof, tmp_pa
 
 
 def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
-    from draftproof.experiments.cli.prove import work
+    from draftproof.experiments.cli.prove import at_one_size
 
     first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json")
-    monkeypatch.setattr(work, "run_proof", None)
+    monkeypatch.setattr(at_one_size, "theorem_row", None)
     again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json")
     assert again.code == 0
     assert again.row["seconds"] == first.row["seconds"]

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from draftproof.experiments.cli.prove import any_vocabulary
+from draftproof.experiments.cli.prove.at_one_size import relation_row
 from draftproof.experiments.cli.prove.request import Request
-from draftproof.experiments.cli.prove.work import relate_two
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
@@ -61,9 +61,9 @@ def test_a_relation_is_proved_or_refuted(draftproof):
 
 def test_the_search_for_a_witness_ends():
     request = Request(find_verifier("block"), 2, Delayed(1, 0, 1), False, (), 100)
-    assert relate_two(request, DOMINATES, find_verifier("naive")).relation.proved
+    assert relation_row(request, DOMINATES, find_verifier("naive"))["proved"]
     with pytest.raises(TooLarge, match="stopped after 0 s"):
-        relate_two(request, DOMINATES, find_verifier("naive"), seconds=0)
+        relation_row(request, DOMINATES, find_verifier("naive"), seconds=0)
 
 
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):

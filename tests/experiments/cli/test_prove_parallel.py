@@ -5,9 +5,9 @@ from importlib import import_module
 
 import pytest
 
-from draftproof.experiments.cli.prove import steps, work
+from draftproof.experiments.cli.prove import steps
+from draftproof.experiments.cli.prove.at_one_size import theorem_row
 from draftproof.experiments.cli.prove.request import Request
-from draftproof.experiments.cli.prove.work import run_proof
 from draftproof.experiments.grid import machines
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -87,15 +87,14 @@ def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_pa
 def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
     rows = str(tmp_path / "rows.db")
-    assert run_proof(request, store=Store(rows)).verdict == "proved"
-    assert work.known_row(request, Store(rows)) is None  # the theorem itself is kept by the command
+    assert theorem_row(request, store=Store(rows))["proved"]
     done = []
     explored = steps.explored
     monkeypatch.setattr(steps, "explored", lambda *given: done.append(1) or explored(*given))
-    run_proof(request, store=Store(rows))
+    theorem_row(request, store=Store(rows))
     assert done == []
     monkeypatch.setattr("draftproof.experiments.grid.store._ours", lambda: "another")
-    run_proof(request, store=Store(rows))
+    theorem_row(request, store=Store(rows))
     assert done == [1, 1]
 
 

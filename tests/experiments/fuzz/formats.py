@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.cli.compare import compare, world_file
+from draftproof.experiments.cli.prove.at_one_size import theorem_row
 from draftproof.experiments.cli.prove.request import Request
-from draftproof.experiments.cli.prove.work import run_proof
 from draftproof.experiments.cli.report import report
 from draftproof.experiments.cli.verify import verify
 from draftproof.experiments.inputs.latency import time_model
@@ -47,7 +47,7 @@ def formats(folder: Path) -> dict[str, Format]:
     found = optimum(given.target, given.draft, Delayed(2, 0, 2))
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
-    run_proof(asked, certificate=str(folder / "theorem.json"))
+    theorem_row(asked, certificate=str(folder / "theorem.json"))
     (folder / "worlds.toml").write_text(WORLDS, encoding="utf-8")
     compare(str(folder / "worlds.toml"), resume=str(folder / "rows.db"))
     return {
