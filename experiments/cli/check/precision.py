@@ -5,7 +5,8 @@ Draft trees and coins are exact: the errors are those of the rounded rows and of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.world_grammar import USUAL
 from draftproof.experiments.inputs.worlds import World, told_note
-from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.result import Column, Result, Table, number_of
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, remark
 from draftproof.simulator.arithmetic import RATIONAL
@@ -79,12 +80,12 @@ def precision_result(
     with bar("draft trees", trees) as tick:
         shared = roots, sources, tick
         done = answers(cells, _measured, *shared, kind="precision", name=name, resume=resume)
-    found = [row for _, row in done.rows]
+    rows = [row for _, row in done.rows]
     alone = [_alone(scheme, each, roots[scheme]) for scheme in schemes for each in precisions]
     tables = [
-        Table.of(_ROWS, found, title=str(worlds[0])),
+        Table.of(_ROWS, rows, title=str(worlds[0])),
         Table.of(_ALONE, alone, title="rounded rows alone", name="precisions"),
-        Table.of(_ROOTS, [row | root for row in found for root in row["roots"]], name="roots", shown=False),
+        Table.of(_ROOTS, [row | root for row in rows for root in row["roots"]], name="roots", shown=False),
     ]
     return done.result(Result("bias in low precision", tables, _NOTES))
 
@@ -142,48 +143,32 @@ def _measured(
 ) -> Row:
     """The row of a verifier: the largest bias of the roots, or where it breaks first."""
     named, scheme, precision = about
-    found = [_at_root(named, scheme, precision, case, tick) for case in roots[scheme]]
-    breaks = next((root["breaks"] for root in found if root["breaks"]), None)
-    worst = {} if breaks else {key: largest([root[key] for root in found]) for key in _KEYS}
+    roots_of = [_at_root(named, scheme, precision, case, tick) for case in roots[scheme]]
+    breaks = next((root["breaks"] for root in roots_of if root["breaks"]), None)
     row = {"kind": "precision", "verifier": named.label, "scheme": str(scheme), "precision": precision.name}
-    numbers = (*_KEYS, "weight", "probability")
-    listed = [_plain(root, numbers) for root in found]
-    return row | _plain(worst, _KEYS) | {"breaks": breaks, "roots": listed, **_origin(sources, precision)}
-
-
-def _plain(fields: Mapping[str, Any], numbers: Sequence[str]) -> dict[str, Any]:
-    """The fields with numbers as a store keeps them."""
-    exact = [number_fields(name, fields[name]) for name in numbers if name in fields]
-    return {**fields, **{name: value for each in exact for name, value in each.items()}}
+    for key in _KEYS if not breaks else ():
+        row |= number_fields(key, largest([number_of(root[key]) for root in roots_of]))
+    torch = {"torch": version("torch")} if precision.of_torch else {}
+    return row | {"breaks": breaks, "roots": roots_of, "source": list(sources), "versions": {**versions(), **torch}}
 
 
 def _at_root(named: NamedVerifier, scheme: DraftScheme, precision: Precision, case: Case, tick: Tick) -> dict[str, Any]:
     """What one root gives: the bias, or where the verifier breaks."""
     target, draft = case.instance.target, case.instance.draft
-    found: dict[str, Any] = {"root": case.name, "weight": case.weight, "breaks": None}
+    row: dict[str, Any] = {"root": case.name, **number_fields("weight", case.weight), "breaks": None}
     with named_errors(f"{named.label} at {precision.name} on {scheme}, root {case.name!r}"):
         try:
             law = low_precision_law(named.verifier, target, draft, scheme, precision, tick)
         except Breakdown as broken:
             tree = {",".join(map(str, context)): list(tokens) for context, tokens in broken.tree.items()}
-            return found | {
-                "breaks": f"root {case.name!r}, on draft trees of probability {float(broken.probability):.2g}; "
-                f"the first: {'; '.join(_drafted(tree)) or 'empty'}; {broken.reason}",
-                "tree": tree,
-                "probability": broken.probability,
-            }
-        return found | {"total_variation": law.total_variation(target), "max_deviation": law.max_deviation(target)}
-
-
-def _drafted(tree: dict[str, list[int]]) -> Iterator[str]:
-    return (f"after ({context}) {tokens}" for context, tokens in tree.items())
-
-
-def _origin(sources: Sequence[Any], precision: Precision) -> dict[str, Any]:
-    from importlib.metadata import version
-
-    torch = {"torch": version("torch")} if precision.of_torch else {}
-    return {"source": list(sources), "versions": {**versions(), **torch}}
+            drafted = "; ".join(f"after ({context}) {tokens}" for context, tokens in tree.items())
+            row["breaks"] = (
+                f"root {case.name!r}, on draft trees of probability {float(broken.probability):.2g}; "
+                f"the first: {drafted or 'empty'}; {broken.reason}"
+            )
+            return row | {"tree": tree} | number_fields("probability", broken.probability)
+        row |= number_fields("total_variation", law.total_variation(target))
+        return row | number_fields("max_deviation", law.max_deviation(target))
 
 
 def _alone(scheme: DraftScheme, precision: Precision, roots: Sequence[Case]) -> dict[str, Any]:

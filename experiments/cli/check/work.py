@@ -1,6 +1,6 @@
 """`draftproof check`: one verifier on the instances of worlds, and the smallest witness if it fails."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -37,76 +37,100 @@ _ROUNDED = (
 )
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The instances of one check: how many, whether the first failure ends it, how to produce them.
-
-    sample: some of them, from which the cost of all is estimated.
-    """
-
-    planned: int
-    stop_at_failure: bool
-    open: Callable[[], Iterator[Case]]
-    sample: Callable[[], list[Case]]
-    about: str
-
-
-def stream_of(worlds: Sequence[World], depth: int, settings: Settings) -> Stream:
-    """The cases of one world, or every instance of a grid or of several worlds up to the first failure."""
-    arithmetic, first = arithmetic_named(settings.arithmetic), worlds[0]
-    if len(worlds) == 1 and isinstance(first, GridWorld):
-        with named_errors(f"grid:denominator={first.denominator}"):
-            planned = first.size(depth)
-        return Stream(planned, True, lambda: first.each(depth), lambda: first.sample(depth), str(first))
-    if len(worlds) == 1:
-        cases = first.cases(depth, arithmetic)
-        return Stream(len(cases), False, lambda: iter(cases), lambda: cases[:1], str(first))
-    return Stream(
-        len(worlds),
-        True,
-        lambda: (case for world in worlds for case in world.cases(depth, arithmetic)),
-        lambda: [world.cases(depth, arithmetic)[0] for world in worlds[:4]],
-        f"{first} and {len(worlds) - 1:,} more",
-    )
-
-
 @dataclass
 class Run:
-    """The checks of the instances so far, each with the name and the weight of its instance; failed: the first one."""
+    """The checks of one verifier on one scheme and the cases of worlds.
+
+    planned: how many cases there are; several worlds count one each. sample: some of them, from which the cost of all
+    is estimated. ends_early: whether the first failure ends it, as on a grid and on several worlds. checks: those so
+    far, with name and weight of the case. failed: the first that is.
+    """
 
     named: NamedVerifier
     scheme: DraftScheme
+    worlds: Sequence[World]
     settings: Settings
-    stream: Stream
     engine: str = ""
     checks: list[tuple[str, Fraction, Check]] = field(default_factory=list)
     failed: tuple[Case, Check] | None = None
 
-    def row(self, worlds: Sequence[World]) -> dict[str, Any]:
+    def __post_init__(self) -> None:
+        arithmetic, first, depth = arithmetic_named(self.settings.arithmetic), self.worlds[0], self.scheme.depth
+        self.ends_early = len(self.worlds) > 1 or isinstance(first, GridWorld)
+        self.cases: Iterable[Case]
+        if len(self.worlds) > 1:
+            self.planned, self.sample = len(self.worlds), [each.cases(depth, arithmetic)[0] for each in self.worlds[:4]]
+            self.cases = (case for world in self.worlds for case in world.cases(depth, arithmetic))
+        elif isinstance(first, GridWorld):
+            with named_errors(f"grid:denominator={first.denominator}"):
+                self.planned = first.size(depth)
+            self.cases, self.sample = first.each(depth), first.sample(depth)
+        else:
+            self.cases = cases = first.cases(depth, arithmetic)
+            self.planned, self.sample = len(cases), cases[:1]
+
+    def announce(self) -> None:
+        """Print the expected cost on stderr; raises as `expected_cost` does."""
+        samples = [(root.target, root.draft) for root in self.sample]
+        cost = expected_cost(self.named, self.scheme, self.settings, samples)
+        if cost.engine == "enumerate":
+            runs = cost.steps * min(self.planned, 10**300)
+            check_runs(self.named, self.scheme, self.settings, runs, samples[0][0].vocab_size)
+        else:
+            check_steps(self.named, self.scheme, self.settings, cost, self.planned)
+        self.engine = cost.engine
+        remark(announcement(cost, self.planned))
+
+    def carry_out(self) -> None:
+        """Check the cases one by one, with a bar."""
+        evaluator, several = self.settings.evaluator(self.named), self.planned > 1
+        steps, unit = (self.planned, "instances") if several else self._steps()
+        with bar(f"{self.named.label}: {unit}", steps) as tick:
+            for case in self.cases:
+                with named_errors(f"{self.named.label} on {self.scheme}, {cut(case.name)}"):
+                    result = evaluator.check(case.target, case.draft, self.scheme, None if several else tick)
+                self.engine = result.engine
+                self.checks.append((case.name, case.weight, result))
+                if several:
+                    tick(1)
+                if self.failed is None and not result.lossless:
+                    self.failed = case, result
+                    if self.ends_early:
+                        break
+
+    def _steps(self) -> tuple[float, str]:
+        """The number of steps of the progress bar for a single instance, and their name."""
+        [only, *_], depth = self.sample, self.scheme.depth
+        if self.engine == "enumerate":
+            rows = only.converted(arithmetic_named(self.settings.arithmetic), depth)
+            return float(self.scheme.count(rows.draft)), "draft trees"
+        return table_entries(only.target.vocab_size, depth) / max(only.target.vocab_size - 1, 1), "contexts"
+
+    def fields(self) -> dict[str, Any]:
         """The fields of its row."""
-        stream, weights = self.stream, [weight for _, weight, _ in self.checks]
-        about = f" ({stream.planned:,} instances), up to the first failure" if len(weights) < stream.planned else ""
-        shares = [weight / sum(weights) for weight in weights]
-        law = law_fields(shares, [each for *_, each in self.checks]) if weights else {}
+        weights = [weight for _, weight, _ in self.checks]
+        others = f" and {len(self.worlds) - 1:,} more" if len(self.worlds) > 1 else ""
+        about = f" ({self.planned:,} instances), up to the first failure" if len(weights) < self.planned else ""
+        law = law_fields([weight / sum(weights) for weight in weights], [check for *_, check in self.checks])
         return {
             **law,
             "scheme": str(self.scheme),
-            "world": stream.about + about,
+            "world": f"{self.worlds[0]}{others}{about}",
             "instances": len(weights),
             "arithmetic": self.settings.arithmetic,
             "engine": self.engine,
-            "rounding_decides": _ROUNDED if law.get("rounding_decides") else None,
-            "source": [each.source for each in worlds],
+            "rounding_decides": _ROUNDED if law["rounding_decides"] else None,
+            "source": [each.source for each in self.worlds],
         }
 
     def roots(self) -> list[dict[str, Any]]:
         """The rows of the instances of one world."""
-        if self.stream.stop_at_failure or len(self.checks) < 2:
+        if self.ends_early or len(self.checks) < 2:
             return []
         return [
             {"root": cut(repr(name)), **number_fields("weight", weight)}
-            | accepted_length(each.metrics.depth_distribution)
-            for name, weight, each in self.checks
+            | accepted_length(check.metrics.depth_distribution)
+            for name, weight, check in self.checks
         ]
 
 
@@ -130,23 +154,22 @@ def on_worlds(
 def _on_worlds(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Row:
     if not isinstance(named.verifier, Planned):
         choose_engine(named.verifier, scheme, settings.engine)
-    run, first = Run(named, scheme, settings, stream_of(worlds, scheme.depth, settings)), worlds[0]
+    run, first = Run(named, scheme, worlds, settings), worlds[0]
     try:
         if not (isinstance(first, RowsWorld) and _fills_no_tables(first, scheme.depth, settings)):
-            _announce(run)
-        _carry_out(run)
+            run.announce()
+        run.carry_out()
     except KeyboardInterrupt:
         judged = "no violation on these" if run.failed is None else "it is refuted on one of them"
-        remark(
-            f"{named.label} on {scheme}: no verdict, {len(run.checks):,} of {run.stream.planned:,} instances, {judged}"
-        )
+        done = f"{len(run.checks):,} of {run.planned:,} instances"
+        remark(f"{named.label} on {scheme}: no verdict, {done}, {judged}")
         raise
     except Fails as failure:
         return failing(named, settings, failure, first)
     assumed = run.checks[-1][-1].assumed
     status = "refuted" if run.failed else "assumed" if assumed else "lossless"
     said = words(status, settings.arithmetic, "proved for the instances checked")
-    fields = run.row(worlds) | {"verdict": said, "lossless": run.failed is None, "assumed": assumed}
+    fields = run.fields() | {"verdict": said, "lossless": run.failed is None, "assumed": assumed}
     witness, file = None, None
     if run.failed is not None:
         whole = isinstance(first, FileWorld)
@@ -192,47 +215,6 @@ def _fills_no_tables(world: RowsWorld, depth: int, settings: Settings) -> bool:
     except TooLarge:
         return True
     return False
-
-
-def _announce(run: Run) -> None:
-    """Print the expected cost on stderr; raises as `expected_cost` does."""
-    samples = [(root.target, root.draft) for root in run.stream.sample()]
-    cost = expected_cost(run.named, run.scheme, run.settings, samples)
-    if cost.engine == "enumerate":
-        runs = cost.steps * min(run.stream.planned, 10**300)
-        check_runs(run.named, run.scheme, run.settings, runs, samples[0][0].vocab_size)
-    else:
-        check_steps(run.named, run.scheme, run.settings, cost, run.stream.planned)
-    run.engine = cost.engine
-    remark(announcement(cost, run.stream.planned))
-
-
-def _carry_out(run: Run) -> None:
-    """Check the instances one by one, with a bar."""
-    stream, evaluator = run.stream, run.settings.evaluator(run.named)
-    several = stream.planned > 1
-    steps, unit = (stream.planned, "instances") if several else _steps(run)
-    with bar(f"{run.named.label}: {unit}", steps) as tick:
-        for root in stream.open():
-            with named_errors(f"{run.named.label} on {run.scheme}, {cut(root.name)}"):
-                found = evaluator.check(root.target, root.draft, run.scheme, None if several else tick)
-            run.engine = found.engine
-            run.checks.append((root.name, root.weight, found))
-            if several:
-                tick(1)
-            if run.failed is None and not found.lossless:
-                run.failed = root, found
-                if stream.stop_at_failure:
-                    break
-
-
-def _steps(run: Run) -> tuple[float, str]:
-    """The number of steps of the progress bar for a single instance, and their name."""
-    first, depth = next(run.stream.open()), run.scheme.depth
-    if run.engine == "enumerate":
-        rows = first.converted(arithmetic_named(run.settings.arithmetic), depth)
-        return float(run.scheme.count(rows.draft)), "draft trees"
-    return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
 
 
 def find_witness(
