@@ -5,6 +5,7 @@ A function that has no rule and needs floats is refused by name.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,8 +69,7 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
             isinstance(argument, followed) for argument in (*arguments, *options.values())
         ):
             return function(*arguments, **options)
-    rule = RULES.get(name)
-    if rule is not None:
+    if name in RULES:
         return _by_rule(name, function, arguments, options)
     if name in _SHAPES:
         return _shaped(name, function, arguments, options)
@@ -79,11 +79,13 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    """The result of a rule."""
-    out = options.get("out")
-    kept = {key: value for key, value in options.items() if key != "out"}
-    with _errors_of_numbers(name, function, arguments, kept):
-        result = RULES[name](*arguments, **kept)
+    """The result of a rule, which gets what differs from the defaults of numpy's function, by name."""
+    with _errors_of_numbers(name, function, arguments, options):
+        defaults = inspect.signature(function).parameters
+        given = inspect.signature(function).bind(*arguments, **options).arguments
+        given = {key: value for key, value in given.items() if value is not defaults[key].default}
+        out = given.pop("out", None)
+        result = RULES[name](**given)
     return result if out is None else stored(result, out)
 
 

@@ -7,6 +7,7 @@ plain object arrays. Comparisons give real arrays of booleans, searches and orde
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.symbolic.decide.session import current
-from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
@@ -124,31 +124,27 @@ def rows_along_axis(function: Callable[[Sequence[Any]], Sequence[Any]], array: A
     return np.moveaxis(result.reshape(*moved.shape[:-1], width), -1, axis)
 
 
-def fold(name: str) -> Callable[[Sequence[Any]], Any]:
-    """The reduction of a row by a function of two numbers, by its ufunc name."""
-    return lambda row: functools.reduce(BINARY[name], row)
+def running(name: str, array: Any, axis: int, dtype: Any = None) -> Any:
+    """The running reduction of rows by a function of two numbers, by its ufunc name."""
+    _check_type(dtype)
+    return wrapped(rows_along_axis(lambda row: list(itertools.accumulate(row, BINARY[name])), array, axis))
 
 
-def accumulate(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """The running reduction of a row by a function of two numbers, by its ufunc name."""
-
-    def function(row: Sequence[Any]) -> Sequence[Any]:
-        result = list(row[:1])
-        for value in row[1:]:
-            result.append(BINARY[name](result[-1], value))
-        return result
-
-    return function
-
-
-def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: Any = None) -> Any:
+def reduced(name: str, array: Any, axis: Any, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """A row, or what several axes span (None: all), reduced by a function of two numbers, by its ufunc name."""
+    _check_type(dtype)
     result = objects(array)
     axes = range(result.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, result.ndim)
     for item in sorted(axes, reverse=True):
-        result = along_axis(fold(name), result, item)
+        result = along_axis(functools.partial(functools.reduce, BINARY[name]), result, item)
         result = np.expand_dims(result, item) if keepdims else result
     return result if initial is None else elementwise(BINARY[name], initial, result)
+
+
+def _check_type(dtype: Any) -> None:
+    """Refuse a reduction in a type that changes the numbers."""
+    if dtype is not None and (np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 4):
+        raise refused_operation(f"a reduction with dtype={np.dtype(dtype)}")
 
 
 class SymbolicArray(np.ndarray):
@@ -298,18 +294,12 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
             return wrapped(elementwise(BINARY["minimum"], smaller, inputs[2]))
     if method == "__call__" and name == "matmul":
         return wrapped(np.matmul(*(objects(item) for item in inputs)))
+    axis, dtype = options.get("axis", 0), options.get("dtype")
     if method == "reduce" and name in BINARY:
         if options.get("where", True) is not True:
             raise refused_operation(f"numpy.{name}.reduce with where=")
-        axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
-        return wrapped(reduced(name, inputs[0], axis, bool(options.get("keepdims", False)), options.get("initial")))
+        keepdims, initial = options.get("keepdims", False), options.get("initial")
+        return wrapped(reduced(name, inputs[0], axis, dtype, keepdims, initial))
     if method == "accumulate" and name in BINARY:
-        axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
-        return wrapped(rows_along_axis(accumulate(name), inputs[0], axis))
+        return running(name, inputs[0], axis, dtype)
     raise refused_operation(f"numpy.{name}{'' if method == '__call__' else '.' + method}")
-
-
-def argbest(array: Any, axis: int | None, largest: bool) -> Any:
-    """Indices of the largest or smallest numbers along an axis."""
-    indices = along_axis(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
-    return indices[()] if indices.shape == () else indices

@@ -11,13 +11,12 @@ import numpy as np
 
 from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
-    accumulate,
     along_axis,
-    argbest,
     elementwise,
     objects,
     reduced,
     rows_along_axis,
+    running,
     tested,
     wrapped,
 )
@@ -28,11 +27,11 @@ from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import caller, refused_operation
 
 
-def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _argsort(a: Any, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     return rows_along_axis(race.argsort, *_rowed(a, axis)).astype(np.int64)
 
 
-def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _sort(a: Any, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     return wrapped(rows_along_axis(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis)))
 
 
@@ -44,43 +43,38 @@ def _rowed(a: Any, axis: int | None) -> tuple[Any, int]:
 def _reduction(name: str, drop: Any = None) -> Any:
     """A reduction by its ufunc name; drop: what stands for a NaN, if numpy leaves it out."""
 
-    def function(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, initial: Any = None) -> Any:
-        return wrapped(reduced(name, _without_nan(a, drop, dtype), axis, keepdims is True, initial))
+    def function(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+        return wrapped(reduced(name, _without_nan(a, drop), axis, dtype, keepdims, initial))
 
     return function
 
 
-def _without_nan(a: Any, drop: Any, dtype: Any) -> Any:
-    """The numbers of a reduction, without the NaN that it leaves out; types that change them are refused."""
-    if dtype is not None and (np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 4):
-        raise refused_operation(f"a reduction with dtype={np.dtype(dtype)}")
+def _without_nan(a: Any, drop: Any) -> Any:
+    """The numbers of a reduction, without the NaN that it leaves out."""
     return a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
 
 
-def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
-    total = RULES["sum"](a, axis, dtype, keepdims=keepdims)
+def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+    total = RULES["sum"](a, axis, dtype, keepdims)
     return total / (objects(a).size / max(objects(total).size, 1))
 
 
 def _running(name: str, drop: Any = None) -> Any:
-    def function(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        return wrapped(rows_along_axis(accumulate(name), *_rowed(_without_nan(a, drop, dtype), axis)))
-
-    return function
+    return lambda a, axis=None, dtype=None: running(name, *_rowed(_without_nan(a, drop), axis), dtype)
 
 
 def _best(largest: bool, drop: bool = False) -> Any:
     """The place of the largest or smallest number; drop: NaN is left out, and does not win."""
 
-    def function(a: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    def function(a: Any, axis: int | None = None, keepdims: Any = False) -> Any:
         if drop:
             if np.any(along_axis(lambda row: all(map(race.is_nan, row)), a, axis)):
                 raise ValueError("All-NaN slice encountered")
-            a = _without_nan(a, -math.inf if largest else math.inf, None)
-        indices = argbest(a, axis, largest)
-        if keepdims is not True:
-            return indices
-        return np.reshape(indices, (1,) * objects(a).ndim) if axis is None else np.expand_dims(indices, axis)
+            a = _without_nan(a, -math.inf if largest else math.inf)
+        places = along_axis(race.argmax if largest else race.argmin, a, axis).astype(np.int64)
+        if keepdims:
+            return np.reshape(places, (1,) * objects(a).ndim) if axis is None else np.expand_dims(places, axis)
+        return places[()] if places.shape == () else places
 
     return function
 
@@ -147,7 +141,7 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
 def _parts(sort: Any) -> Any:
     """`partition` and `argpartition`: numpy leaves open in which order the two sides of the pivot stand."""
 
-    def function(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: Any = None) -> Any:
+    def function(a: Any, kth: Any, axis: int | None = -1) -> Any:
         first = next((element for element in objects(a).flat if isinstance(element, Symbol)), None)
         if first is not None:
             first.variable.region.note(f"both sides of a partition are taken in sorted order at {caller()}")
@@ -164,9 +158,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return wrapped(elementwise(where, condition, x, y))
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
-    low = options.get("min", a_min)
-    high = options.get("max", a_max)
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+    low, high = a_min if min is None else min, a_max if max is None else max
     result = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
     return wrapped(result if high is None else elementwise(BINARY["minimum"], result, high))
 
@@ -178,7 +171,7 @@ def _round(a: Any, decimals: int = 0) -> Any:
 
 
 def _of_truths(function: Any) -> Any:
-    return lambda a, *given, **options: function(tested(TESTS["not_equal"], a, 0), *given, **options)
+    return lambda a, **options: function(tested(TESTS["not_equal"], a, 0), **options)
 
 
 RULES: dict[str, Any] = {
@@ -196,7 +189,7 @@ RULES: dict[str, Any] = {
     "nanprod": _reduction("multiply", drop=1.0),
     "nancumsum": _running("add", drop=0.0),
     "nancumprod": _running("multiply", drop=1.0),
-    "ptp": lambda *given, **options: RULES["max"](*given, **options) - RULES["min"](*given, **options),
+    "ptp": lambda **given: RULES["max"](**given) - RULES["min"](**given),
     "searchsorted": _searchsorted,
     "digitize": _digitize,
     "where": _where,
@@ -212,9 +205,7 @@ RULES: dict[str, Any] = {
     "amin": _reduction("minimum"),
     "cumsum": _running("add"),
     "cumprod": _running("multiply"),
-    "count_nonzero": lambda a, axis=None, **options: np.count_nonzero(
-        tested(TESTS["not_equal"], a, 0), axis, **options
-    ),
+    "count_nonzero": _of_truths(np.count_nonzero),
     "any": _of_truths(np.any),
     "all": _of_truths(np.all),
 }
