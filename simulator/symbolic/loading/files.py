@@ -27,7 +27,7 @@ from draftproof.simulator.symbolic.sources import numpy as numpy_random
 from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.where import type_refused
 
-_FLOAT, _INT, _TYPE = "_draftproof_float", "_draftproof_int", "_draftproof_type"
+_HOOK = "_draftproof_called"
 
 
 def parsed(file: Path) -> ast.Module:
@@ -181,7 +181,7 @@ def _apart() -> Iterator[None]:
 
 def recorded(tree: ast.Module) -> ast.Module:
     """The syntax tree with hooks for symbols in the calls of `float`, `int` and `type`."""
-    return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
+    return ast.fix_missing_locations(_Hooks().visit(tree))  # type: ignore[no-any-return]
 
 
 def module_of(file: Path) -> types.ModuleType:
@@ -219,33 +219,30 @@ def _try_import(name: str) -> None:
         return  # the file will say so itself, where it needs it
 
 
-#: The hook in place of a call of this function with so many arguments.
-_HOOKS = {("float", 1): _FLOAT, ("int", 1): _INT, ("type", 1): _TYPE}
-
-
-class _Floats(ast.NodeTransformer):
-    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `int` and `type`
-    likewise.
-    """
+class _Hooks(ast.NodeTransformer):
+    """Rewrites `float(x)`, `int(x)` and `type(x)` as `_draftproof_called(float, x)`: the file may define `float`."""
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and not node.keywords:
-            hook = _HOOKS.get((node.func.id, len(node.args)))
-            return node if hook is None else _through(hook, node)
-        return node
+        hooked = isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "type")
+        if not hooked or node.keywords or len(node.args) != 1:
+            return node
+        name = ast.copy_location(ast.Name(_HOOK, ast.Load()), node.func)
+        return ast.copy_location(ast.Call(name, [node.func, *node.args], []), node)
 
 
-def _through(hook: str, node: ast.Call) -> ast.Call:
-    name = ast.copy_location(ast.Name(hook, ast.Load()), node.func)
-    return ast.copy_location(ast.Call(name, [node.func, *node.args], []), node)
+def called(function: Any, value: Any) -> Any:
+    """`function(value)`, but `float` keeps a symbol and `int` a seed as they are, and `type` refuses both.
 
-
-def type_of(ask: Any, value: Any) -> Any:
-    """`ask(value)`; where `ask` is `type`, that of a symbol is refused."""
-    if ask is type and isinstance(value, (Symbol, SymbolicArray)):
+    The symbol may also be in a tensor or an array of one element.
+    """
+    if function is type and isinstance(value, (Symbol, SymbolicArray)):
         raise type_refused()
-    return ask(value)
+    if function is float and isinstance(single := _single(value), Symbol):
+        return single.as_python_float()
+    if function is int and isinstance(single := _single(value), Seed):
+        return single
+    return function(value)
 
 
 def _single(value: Any) -> Any:
@@ -256,17 +253,5 @@ def _single(value: Any) -> Any:
     return plain(value).ravel()[0] if isinstance(value, SymbolicArray) and value.size == 1 else value
 
 
-def keep_seed(convert: Any, value: Any) -> Any:
-    """`convert(value)`; where `convert` is `int`, a seed (also in a tensor of one element) stays as it is."""
-    single = _single(value) if convert is int else value
-    return single if isinstance(single, Seed) and convert is int else convert(value)
-
-
-def keep_random(convert: Any, value: Any) -> Any:
-    """`convert(value)`; where `convert` is `float`, a symbol (also in an array of one element) stays as it is."""
-    single = _single(value) if convert is float else value
-    return single.as_python_float() if isinstance(single, Symbol) and convert is float else convert(value)
-
-
-#: The hooks by the names under which `recorded` calls them.
-HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _INT: keep_seed}
+#: The hook by the name under which `recorded` calls it.
+HOOKED = {_HOOK: called}
