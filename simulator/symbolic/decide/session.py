@@ -361,6 +361,22 @@ def refused_in_calls(original: Callable[..., Any], what: str, way_out: str = "")
     return in_calls(original, refused)
 
 
+def true_only(
+    original: Callable[..., Any],
+    what: str,
+    way_out: str = "",
+    stream: Callable[[Session, Any], Stream] = Session.stream_of,
+) -> Callable[..., Any]:
+    """The method of a generator, which a call refuses unless its seed is constant, and so its numbers are true."""
+
+    def rule(session: Session, generator: Any, *arguments: Any, **options: Any) -> Any:
+        if not session.gives_true_numbers(stream(session, generator)):
+            raise refusal(f"{what} cannot be followed", way_out)
+        return original(generator, *arguments, **options)
+
+    return in_calls(original, rule)
+
+
 def followed() -> bool:
     """Whether a call is running whose random numbers are symbols."""
     session = current()

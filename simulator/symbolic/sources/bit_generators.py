@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended, true_only
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
 
@@ -99,22 +99,14 @@ def _recording(base: Any) -> Any:
     made = {"__init__": make, "__doc__": f"A `{base.__name__}` that an audit can follow."}
     rules: dict[str, Callable[..., Any]] = {"spawn": _spawned, "jumped": jumped, "advance": advance}
     made |= {name: in_calls(getattr(base, name), rule) for name, rule in rules.items() if hasattr(base, name)}
-    made |= {name: _true_only(getattr(base, name), name) for name in ("random_raw", "__reduce__")}
+
+    def own(original: Callable[..., Any], name: str) -> Any:
+        return true_only(original, f"{name} of a bit generator", "draw from its generator: rng.random()")
+
+    made |= {name: own(getattr(base, name), name) for name in ("random_raw", "__reduce__")}
     for name in ("state", "ctypes", "cffi"):
-        get = _true_only(getattr(base, name).__get__, name)
-        made[name] = property(get, _true_only(getattr(base, name).__set__, name))
+        made[name] = property(own(getattr(base, name).__get__, name), own(getattr(base, name).__set__, name))
     return type(base.__name__, (base,), made)
-
-
-def _true_only(original: Callable[..., Any], name: str) -> Any:
-    """What passes the recorded functions by, and is refused unless the generator gives true numbers anyway."""
-
-    def rule(session: Session, self: Any, *arguments: Any, **options: Any) -> Any:
-        if not session.gives_true_numbers(session.stream_of(self)):
-            raise refusal(f"{name} of a bit generator cannot be followed", "draw from its generator: rng.random()")
-        return original(self, *arguments, **options)
-
-    return in_calls(original, rule)
 
 
 class RecordingSequence(_Sequence):  # type: ignore[misc]

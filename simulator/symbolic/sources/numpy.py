@@ -11,7 +11,7 @@ import numpy as np
 
 from draftproof.simulator.numbers import real
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended, true_only
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
@@ -200,16 +200,8 @@ def _stream_of(session: Session, generator: Any) -> Stream:
 def _methods(base: Any, library: Library) -> dict[str, Any]:
     names = [name for name in dir(base) if not name.startswith("_") and callable(getattr(base, name))]
     recorded = {name: library.method(name, getattr(base, name)) for name in names if name != "seed"}
-    return recorded | {name: _uncopied(getattr(base, name)) for name in ("__reduce__", "__getstate__")}
-
-
-def _uncopied(original: Any) -> Any:
-    def rule(session: Session, generator: Any) -> Any:
-        if _stream_of(session, generator).constant is None:
-            raise refusal("a copy of a numpy generator cannot be followed", "make two generators, or use one")
-        return original(generator)
-
-    return in_calls(original, rule)
+    copies = "a copy of a numpy generator", "make two generators, or use one", _stream_of
+    return recorded | {name: true_only(getattr(base, name), *copies) for name in ("__reduce__", "__getstate__")}
 
 
 def _legacy_stream(session: Session, seed: Any = None) -> Stream:

@@ -13,7 +13,7 @@ from flint import fmpq
 
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.numbers import real
-from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, refused_in_calls
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, in_calls, refused_in_calls, true_only
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds
 from draftproof.simulator.symbolic.numbers.stepped import Grid
@@ -38,18 +38,8 @@ def _recording_generator(base: Any) -> Any:
         session.attach(self, session.seeded("torch"))
         return _seed_taken(session)
 
-    def true_only(name: str) -> Any:
-        original = getattr(base, name)
-
-        def rule(session: Session, self: Any, *arguments: Any) -> Any:
-            if not session.gives_true_numbers(session.stream_of(self)):
-                raise refusal(f"torch.Generator.{name} cannot be followed")
-            return original(self, *arguments)
-
-        return in_calls(original, rule)
-
     unseen = [name for name in dir(base) if name.partition("_")[0] in ("get", "set", "clone", "graphsafe", "initial")]
-    methods = {name: true_only(name) for name in unseen}
+    methods = {name: true_only(getattr(base, name), f"torch.Generator.{name}") for name in unseen}
     methods |= {"__init__": make, "manual_seed": manual_seed, "seed": in_calls(base.seed, seed)}
     return type("Generator", (base,), methods | {"__doc__": "A torch generator that an audit can follow."})
 
