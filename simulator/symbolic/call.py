@@ -45,8 +45,8 @@ def intercepted(
     torch_mode = _torch_mode()
     before = _states()
     with ExitStack() as stack:
-        where.listen(session.failed)
-        stack.callback(where.unlisten, session.failed)
+        where.listeners.append(session.failed)
+        stack.callback(where.listeners.remove, session.failed)
         stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(loading.imports_followed())
         stack.enter_context(patches.applied())

@@ -19,7 +19,7 @@ _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 SAMPLE = "test it on real random numbers"
 
 #: Called with every refusal before it is raised, so that code which swallows exceptions cannot hide it.
-_listeners: list[Callable[[InvalidVerifier], None]] = []
+listeners: list[Callable[[InvalidVerifier], None]] = []
 
 
 def called_from_audited_code() -> bool:
@@ -50,15 +50,9 @@ def _method_called(code: types.CodeType, at: int) -> str:
     return next((str(name) for name, p in places if p is not None and (p.lineno, p.col_offset) == start), "")
 
 
-def method_called(up: int) -> str:
-    """The name of the method that the frame so many levels up calls; "" if that frame is of the simulator."""
-    frame = sys._getframe(up)
-    return "" if in_simulator(frame.f_code.co_filename) else method_called_by(frame)
-
-
-def method_called_by(frame: types.FrameType) -> str:
-    """The name of the method that a frame calls; "" for none."""
-    return _method_called(frame.f_code, frame.f_lasti)
+def method_called(frame: types.FrameType) -> str:
+    """The name of the method that a frame calls; "" for none, or in the simulator."""
+    return "" if in_simulator(frame.f_code.co_filename) else _method_called(frame.f_code, frame.f_lasti)
 
 
 def caller() -> str:
@@ -84,7 +78,7 @@ class NotFollowed(InvalidVerifier):
 def refusal(what: str, way_out: str = "") -> InvalidVerifier:
     """The error for something without an exact rule, with the running line. way_out: what the user can do instead."""
     error = NotFollowed(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
-    for listener in _listeners:
+    for listener in listeners:
         listener(error)
     return error
 
@@ -110,13 +104,3 @@ def type_refused() -> InvalidVerifier:
 def refused_operation(operation: str) -> InvalidVerifier:
     """The error for an operation on a random number that has no exact rule here."""
     return refusal(f"{operation} of a random number cannot be followed exactly")
-
-
-def listen(listener: Callable[[InvalidVerifier], None]) -> None:
-    """Call `listener` with every refusal, until `unlisten`."""
-    _listeners.append(listener)
-
-
-def unlisten(listener: Callable[[InvalidVerifier], None]) -> None:
-    """Take back `listen`."""
-    _listeners.remove(listener)

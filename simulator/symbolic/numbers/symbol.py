@@ -20,7 +20,6 @@ from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
 from draftproof.simulator.symbolic.where import (
     called_from_simulator,
     method_called,
-    method_called_by,
     refusal,
     refused_operation,
     text_of,
@@ -31,6 +30,10 @@ from draftproof.simulator.symbolic.where import (
 identity = id
 #: Types of values in which no random number is.
 PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def _comparison(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self._compare(operation, other)
 
 
 class Variable:
@@ -63,7 +66,7 @@ class Symbol:
         if in_simulator(asks.f_code.co_filename):
             return type(self)
         # a function in C that asks, such as `torch.full`, has no frame of its own
-        if is_audited(asks.f_code.co_filename) and method_called_by(asks) in ("", "isinstance", "issubclass"):
+        if is_audited(asks.f_code.co_filename) and method_called(asks) in ("", "isinstance", "issubclass"):
             raise type_refused()
         return self.stands_for()
 
@@ -155,7 +158,9 @@ class Symbol:
     @property
     def __array_struct__(self) -> Any:
         """Refuses arrays of objects that numpy makes within an operation, as those do not compare as floats do."""
-        if called_from_simulator() or method_called(2) == "searchsorted":  # which only asks what is smaller
+        if (
+            called_from_simulator() or method_called(sys._getframe(1)) == "searchsorted"
+        ):  # which only asks what is smaller
             raise AttributeError("__array_struct__")
         raise refusal(
             "a random number or a list of them becomes an array within an operation, which cannot be followed",
@@ -237,20 +242,8 @@ class Symbol:
         return self if self >= 0 else -self
 
     # Decisions.
-    def __lt__(self, other: Any) -> Any:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compare(">=", other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._compare("==", other)
+    __lt__, __le__ = _comparison("<"), _comparison("<=")
+    __gt__, __ge__, __eq__ = _comparison(">"), _comparison(">="), _comparison("==")
 
     def __ne__(self, other: Any) -> Any:
         verdict = self._compare("==", other)
@@ -259,7 +252,7 @@ class Symbol:
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Symbol) and real(other) is None:
             return NotImplemented
-        if isinstance(other, float) and math.isnan(other) and method_called(3) == "searchsorted":
+        if isinstance(other, float) and math.isnan(other) and method_called(sys._getframe(2)) == "searchsorted":
             raise refused_operation("searchsorted among NaN")  # of floats NaN is above everything
         return self.variable.region.compare(operation, self, other)
 
