@@ -51,30 +51,29 @@ def _seed_taken(session: Session) -> Any:
 
 def _manual_seed(original: Any) -> Any:
     def rule(session: Session, seed: Any) -> Any:
-        constant = session.seed_global("torch", session.seeded("torch", seed), STATE)
-        return original(seed) if constant else torch_module().default_generator
+        return original(seed) if _seed_global(session, seed) else torch.default_generator
 
     return in_calls(original, rule)
 
 
 def _seed(session: Session) -> Any:
-    session.seed_global("torch", session.seeded("torch"), STATE)
+    _seed_global(session, None)
     return _seed_taken(session)
 
 
-_made: dict[str, Any] = {}
+def _seed_global(session: Session, seed: Any) -> bool:
+    usual = torch.default_generator
+    return session.seed_global("torch", session.seeded("torch", seed), (usual.get_state, usual.set_state))
+
+
 #: Recording generators by the address of what torch knows them by: an operation sees another Python object.
 _recording: Any = weakref.WeakValueDictionary()
 
 
+@functools.cache
 def recording_class() -> Any:
     """The class that takes the place of `torch.Generator`."""
-    if not _made:
-        _made["class"] = _recording_generator(torch_module().Generator)
-        _made["base"] = torch_module().Generator
-        _made["get_state"] = torch_module().default_generator.get_state
-        _made["set_state"] = torch_module().default_generator.set_state
-    return _made["class"]
+    return _recording_generator(type(torch.default_generator))
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -91,19 +90,18 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 def recording_of(value: Any) -> Any:
     """A recording generator for one made before the call; None for anything else."""
-    made = recording_class()
-    usual = torch_module().default_generator
-    if isinstance(value, _made["base"]) and not isinstance(value, made) and value is not usual:
+    made, usual = recording_class(), torch.default_generator
+    if isinstance(value, made.__base__) and not isinstance(value, made) and value is not usual:
         copied = made(device=value.device)
-        _made["base"].set_state(copied, _made["base"].get_state(value))
+        made.__base__.set_state(copied, made.__base__.get_state(value))
         return copied
     return None
 
 
 def stream(session: Session, generator: Any) -> Stream:
     """The numbers of the generator that an operation was given, or of the global one."""
-    if generator is None or generator._cdata == torch_module().default_generator._cdata:
-        return session.global_stream("torch", torch_module().default_generator)
+    if generator is None or generator._cdata == torch.default_generator._cdata:
+        return session.global_stream("torch", torch.default_generator)
     known = _recording.get(generator._cdata)
     if known is None:
         raise refusal(
@@ -111,19 +109,6 @@ def stream(session: Session, generator: Any) -> Stream:
             "load the file with `load`, or make the generator in the function",
         )
     return session.stream_of(known)
-
-
-def _take() -> Any:
-    recording_class()
-    return _made["get_state"]()
-
-
-def _put(state: Any) -> None:
-    _made["set_state"](state)
-
-
-#: How the true state of the global generator is taken and put back.
-STATE = _take, _put
 
 
 def refused(name: str) -> Any:
@@ -162,7 +147,7 @@ def _grid(dtype: Any) -> Grid:
         coarse = numbers.to(dtype)
         return torch.where(coarse == 1, 0, coarse)
 
-    one, two = (_made["base"]() for _ in range(2))
+    one, two = (recording_class().__base__() for _ in range(2))
     if not torch.equal(torch.rand(1000, dtype=dtype, generator=one), rounded(torch.rand(1000, generator=two))):
         raise refusal(f"this version of torch makes random numbers of {dtype} otherwise, which cannot be followed")
     values, counts = (torch.arange(2**24) * 2.0**-24).to(dtype).unique_consecutive(return_counts=True)
