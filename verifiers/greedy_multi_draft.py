@@ -10,15 +10,17 @@ The acceptance rate `p(others) + sum min(p, q')` over the rest is the optimum fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import one_hot, stacked, without
+from draftproof.simulator.vectors import without
 from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.rejection_without_replacement import branch_in_turn, next_in_turn
 
 
 @dataclass(frozen=True)
@@ -34,35 +36,18 @@ class GreedyMultiDraft:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, next_token)
+        return walk(root, coin, partial(next_in_turn, tries))
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch)
+        return TopDown(branch=partial(branch_in_turn, tries))
 
 
-def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
-
-
-def next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    """The next token of one node; the last draft is the random one."""
+def tries(p: Vector, q: Vector, drafted: tuple[int, ...]) -> Iterator[tuple[int | None, Any]]:
+    """See `Tries`: the last draft is the random one."""
     *sure, last = drafted
-    q = _without_all(q, sure)
-    if q[last] > 0 and coin.flip(acceptance(p, q, last)):
-        return last
-    return coin.choose(residual(p, q))
-
-
-def _without_all(q: Vector, tokens: Sequence[int]) -> Vector:
-    for token in tokens:
+    for token in sure:
         q = without(q, token)
-    return q
-
-
-def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    *sure, last = drafted
-    q = _without_all(q, sure)
-    accepted = acceptance(p, q, last) if q[last] > 0 else 0
-    return accepted * one_hot(p, last) + (1 - accepted) * residual(p, q)
+    if q[last] > 0:
+        yield last, acceptance(p, q, last)
+    yield None, residual(p, q)

@@ -12,9 +12,10 @@ drawn without replacement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.residual import acceptance, residual
@@ -22,8 +23,9 @@ from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import one_hot, stacked, without
 from draftproof.verifiers._top_down import walk
 
-#: An acceptance rate is computed from at most so many numbers, some ten seconds; each row counts as so many more.
-MOST_STEPS, OVERHEAD = 1e9, 1_000
+#: `tries(p, q, drafted)`: the drafts of a node in the order in which they are tried, each with the probability that it
+#: is accepted once all before it were rejected; at last None, with the law of the token that is drawn then.
+Tries: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], Iterator[tuple[int | None, Any]]]
 
 
 @dataclass(frozen=True)
@@ -39,34 +41,39 @@ class RejectionWithoutReplacement:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, partial(next_in_turn, _tries))
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch)
+        return TopDown(branch=partial(branch_in_turn, _tries))
 
 
-def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
-
-
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _tries(p: Vector, q: Vector, drafted: tuple[int, ...]) -> Iterator[tuple[int | None, Any]]:
     for token in drafted:
         if not q[token] > 0:
             continue  # a token drafted twice: without replacement it could not come again
-        if coin.flip(acceptance(p, q, token)):
-            return token
+        yield token, acceptance(p, q, token)
         p, q = residual(p, q), without(q, token)
-    return coin.choose(p)
+    yield None, p
 
 
-def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    law, left = p * 0, 1
-    for token in drafted:
-        if q[token] > 0:
-            accepted = acceptance(p, q, token)
-            law = law + left * accepted * one_hot(law, token)
-            left = left * (1 - accepted)
-            p, q = residual(p, q), without(q, token)
-    return law + left * p
+def next_in_turn(tries: Tries, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    """The next token of one node."""
+    for token, chance in tries(p, q, drafted):
+        if token is not None and coin.flip(chance):
+            return token
+    return coin.choose(chance)
+
+
+def branch_in_turn(tries: Tries, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Vector:
+    """The law of the next token given the drafts in their order, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _law(tries(target, draft, drafted), target), p, q)
+
+
+def _law(tried: Iterator[tuple[int | None, Any]], like: Vector) -> Vector:
+    law, left = like * 0, 1
+    for token, chance in tried:
+        if token is not None:
+            law = law + left * chance * one_hot(law, token)
+            left = left * (1 - chance)
+    return law + left * chance

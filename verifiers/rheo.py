@@ -11,14 +11,16 @@ With two children this is `greedy_multi_draft`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.verifiers import greedy_multi_draft
 from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.rejection_without_replacement import branch_in_turn, next_in_turn
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,12 @@ class RheoVerification:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, partial(next_in_turn, _tries))
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch)
+        return TopDown(branch=partial(branch_in_turn, _tries))
 
 
-def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-    return p * 1 if len(drafted) == 1 else greedy_multi_draft.branch(p, q, (drafted[0], drafted[-1]))
-
-
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    if len(drafted) == 1:
-        return coin.choose(p)
-    return greedy_multi_draft.next_token(p, q, (drafted[0], drafted[-1]), coin)
+def _tries(p: Vector, q: Vector, drafted: tuple[int, ...]) -> Iterator[tuple[int | None, Any]]:
+    return iter([(None, p)]) if len(drafted) == 1 else greedy_multi_draft.tries(p, q, (drafted[0], drafted[-1]))

@@ -12,8 +12,9 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import perm
 from typing import Any, ClassVar
 
@@ -23,8 +24,8 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws,
 from draftproof.simulator.residual import acceptance, residual
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.tables import context_count
-from draftproof.simulator.vectors import one_hot, stacked
 from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.rejection_without_replacement import branch_in_turn, next_in_turn
 
 #: A measurement is refused above so many rows times orders of drafts: some ten seconds in rationals.
 MOST_STEPS = 1e6
@@ -43,16 +44,11 @@ class SequoiaVerification:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, partial(next_in_turn, _tries))
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch)
-
-
-def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+        return TopDown(branch=partial(branch_in_turn, _tries))
 
 
 def acceptance_vector(target: TokenProcess, draft: TokenProcess, depth: int, width: int) -> list[Any]:
@@ -100,22 +96,10 @@ def _shares(p: Vector, q: Vector, tried: tuple[int, ...], width: int) -> list[An
     return [first, *later]
 
 
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _tries(p: Vector, q: Vector, drafted: tuple[int, ...]) -> Iterator[tuple[int | None, Any]]:
     tried: tuple[int, ...] = ()
     for token in dict.fromkeys(drafted):
         left = remaining(q, tried)
-        if coin.flip(acceptance(p, left, token)):
-            return token
+        yield token, acceptance(p, left, token)
         p, tried = residual(p, left), (*tried, token)
-    return coin.choose(p)
-
-
-def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    law, share = p * 0, 1
-    tried: tuple[int, ...] = ()
-    for token in dict.fromkeys(drafted):
-        left = remaining(q, tried)
-        accepted = acceptance(p, left, token)
-        law = law + share * accepted * one_hot(law, token)
-        p, share, tried = residual(p, left), share * (1 - accepted), (*tried, token)
-    return law + share * p
+    yield None, p

@@ -10,17 +10,19 @@ With `single = total = 1` this is `nss` and lossless; smaller values accept draf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import one_hot, stacked, without
+from draftproof.simulator.vectors import without
 from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.rejection_without_replacement import branch_in_turn, next_in_turn
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,11 @@ class Threshold:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, self._next_token)
+        return walk(root, coin, partial(next_in_turn, self._tries))
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=lambda p, q, drafted: stacked(lambda target: self._branch(target, drafted), p))
-
-    def _branch(self, p: Vector, drafted: Sequence[int]) -> Vector:
-        law, left, before, rest = p * 0, 1, p.sum() * 0, p
-        for token in dict.fromkeys(drafted):
-            accepted = self._accepts(p, token, before)
-            law = law + left * accepted * one_hot(law, token)
-            left = left * (1 - accepted)
-            before, rest = before + p[token], without(rest, token)
-        return law + left * rest
+        return TopDown(branch=partial(branch_in_turn, self._tries))
 
     def _accepts(self, p: Vector, token: int, before: Any) -> Any:
         """Probability that `token` is accepted when drafts of target mass `before` were not."""
@@ -69,10 +62,9 @@ class Threshold:
         outright = p[token] * self.single.denominator >= self.single.numerator
         return 1 if outright or p[token] * scale >= left else p[token] * scale / left
 
-    def _next_token(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    def _tries(self, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Iterator[tuple[int | None, Any]]:
         before, rest = p.sum() * 0, p
         for token in dict.fromkeys(drafted):
-            if coin.flip(self._accepts(p, token, before)):
-                return token
+            yield token, self._accepts(p, token, before)
             before, rest = before + p[token], without(rest, token)
-        return coin.choose(rest)
+        yield None, rest
