@@ -11,7 +11,7 @@ import numpy as np
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.residual import capped, is_tensor
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import one_draft_law, sums
+from draftproof.simulator.vectors import one_draft_law, sums, token_by_token
 
 #: `surrogate(p, q)`: the row that stands for the target, shape `(n.., V)`; `q` is None at a node without drafts.
 Surrogate = Callable[[Vector, Any], Vector]
@@ -48,7 +48,11 @@ class ByRows(ABC):
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(child_law=lambda p, q, k: one_draft_law(q, *self._rule(p, q), k))
+        return TopDown(child_law=self._child_law)
+
+    def _child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        p, q = token_by_token(p), token_by_token(q)
+        return one_draft_law(q, *self._rule(p, q), k)
 
 
 def largest(x: Vector) -> Vector:

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.residual import capped, positive_part, residual
-from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import normalised, one_draft_law, token_by_token
+from draftproof.simulator.vectors import residuals
+from draftproof.verifiers.lossy._rows import ByRows
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(ByRows):
     """See the module. w: the weight of the target, a fraction in [0, 1]; anything else raises `InvalidInput`."""
 
     w: Fraction = Fraction(7, 10)
@@ -59,17 +58,5 @@ class Ensemble:
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
-    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
-        """`v`, the law of the next token, shape `(n.., V)`; `p` where `q` is None."""
-        return p if q is None else q + (p - q) * self.w.numerator / self.w.denominator
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=partial(_child_law, self.w))
-
-
-def _child_law(w: Fraction, p: Vector, q: Vector, k: int) -> Any:
-    """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
-    p, q = token_by_token(p), token_by_token(q)
-    accepted = q - positive_part(q - p) * w.numerator / w.denominator
-    return one_draft_law(q, accepted, normalised(positive_part(p - q), p), k)
+    def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Vector]:
+        return q - positive_part(q - p) * self.w.numerator / self.w.denominator, residuals(p, q)

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.numbers import hold_fractions
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.residual import positive_part
-from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import minimum, normalised, one_draft_law, sums, token_by_token
+from draftproof.simulator.vectors import minimum, residuals
+from draftproof.verifiers.lossy._rows import ByRows
 from draftproof.verifiers.lossy.budgeted import capped
 
 
 @dataclass(frozen=True)
-class Slack:
+class Slack(ByRows):
     """See the module. eps at least 0; eta and target in [0, 1]; anything else raises `InvalidInput`."""
 
     eps: Fraction = Fraction(1, 5)
@@ -66,16 +65,8 @@ class Slack:
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
-    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
-        """The law of the next token, shape `(n.., V)`; `p` where `q` is None."""
-        if q is None:
-            return p
-        accepted = self._accepted(p, q)
-        return accepted + self._correction(p, q) * (1 - sums(accepted))
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=self._child_law)
+    def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Vector]:
+        return self._accepted(p, q), self._correction(p, q)
 
     def _accepted(self, p: Vector, q: Vector) -> Vector:
         """Step 1: the mass of accepted drafts."""
@@ -85,10 +76,5 @@ class Slack:
 
     def _correction(self, p: Vector, q: Vector) -> Vector:
         """Step 2."""
-        rest = normalised(positive_part(p - q), p)
+        rest = residuals(p, q)
         return rest + (p - rest) * self.target.numerator / self.target.denominator
-
-    def _child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
-        p, q = token_by_token(p), token_by_token(q)
-        return one_draft_law(q, self._accepted(p, q), self._correction(p, q), k)
