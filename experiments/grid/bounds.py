@@ -23,9 +23,10 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.simulator.tables import context_count
 
-#: Processor seconds that a solver takes to a gap of 1e-6 on 64 paths `V**L`, and the power of the paths that they grow
-#: with; what each further digit of the gap multiplies them by. For estimates only.
-_SECONDS, _POWER, GROWTH = 0.1, 1.4, 2.3
+#: Processor seconds that a solver takes to a gap of 1e-6 on 64 paths `V**L`: for each level of delayed trees, and for
+#: others; the power of the paths that they grow with; what each further digit of the gap multiplies them by. For
+#: estimates only.
+_A_LEVEL, _SECONDS, _POWER, GROWTH = 0.015, 0.1, 1.4, 2.3
 #: The steps of a bar for one root.
 STEPS = 100
 #: Seconds that listing one draft tree in rationals has taken.
@@ -157,9 +158,9 @@ def expected_seconds(vocab_size: int, scheme: DraftScheme, draft: TokenProcess, 
     if isinstance(scheme, Delayed) and (scheme.K == 1 or scheme.depth <= 1):
         return 0.05
     paths = context_count(vocab_size, scheme.depth)
-    solver = max(
-        0.02, _SECONDS * math.pow(paths / 64, _POWER) * math.pow(GROWTH, math.log10(Goal.gap / max(gap, 1e-300)))
-    )
+    on_few = _A_LEVEL * scheme.depth if isinstance(scheme, Delayed) else _SECONDS
+    digits = math.log10(Goal.gap / max(gap, 1e-300))
+    solver = max(0.02, on_few * math.pow(paths / 64, _POWER) * math.pow(GROWTH, digits))
     return solver if has_closed_form(scheme) else solver + _LISTED * listed_draws(scheme, draft)
 
 
