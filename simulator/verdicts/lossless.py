@@ -236,7 +236,7 @@ class Evaluator:
             if work.mode == LAW:
                 law = structured_law(self.verifier, rows, scheme, progress)
                 return self._verdict(scheme, work.engine, Metrics.of(law, instance.target))
-        return self._verdict(scheme, work.engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
+        return self._verdict(scheme, work.engine, structured_metrics(self.verifier, rows, scheme, progress))
 
     def steady_state(self, target: TokenProcess, draft: TokenProcess, scheme: Delayed) -> SteadyState:
         """Tokens a target pass in the long run, on Markov processes; see `simulator.laws.structured.steady`."""

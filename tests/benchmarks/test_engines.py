@@ -23,17 +23,17 @@ from tests.benchmarks.conftest import seconds_of
 TOP_DOWN = ("nss", "naive_tree", "specinfer", "spectr")
 
 
-def tables(V: int, L: int, roots: int = 1) -> tuple[list[Any], list[Any]]:
+def tables(V: int, L: int) -> tuple[list[Any], list[Any]]:
     """Dirichlet tables of depths `0..L - 1`, all that the metrics of trees of depth `L` read."""
     generator = np.random.default_rng(0)
     target, draft = (
-        [generator.dirichlet(np.ones(V), size=roots * V**depth) for depth in range(L)] for _ in ("target", "draft")
+        [generator.dirichlet(np.ones(V), size=V**depth) for depth in range(L)] for _ in ("target", "draft")
     )
     return target, draft
 
 
 def metrics(name: str, rows: TableRows, scheme: Delayed) -> Callable[[], object]:
-    """Depth distribution and largest deviation of every root."""
+    """Depth distribution and largest deviation."""
     return lambda: run(make(name), rows, scheme, MetricsSink(rows, scheme.depth))
 
 

@@ -1,7 +1,8 @@
-"""Where structured engines read `p` and `q` from: tables of one or many instances, or Markov tables by state.
+"""Where structured engines read `p` and `q` from: the tables of an instance, or Markov tables by state.
 
-`n` roots are evaluated at once. Contexts of one depth are numbered `0..n V**d - 1`: the root is the most significant
-digit, then the first token. So the children of context `i` are `i V .. i V + V - 1` whatever the number of roots.
+`n` roots are evaluated at once, of tables one. Contexts of one depth are numbered `0..n V**d - 1`: the root is the most
+significant digit, then the first token. So the children of context `i` are `i V .. i V + V - 1` whatever the number of
+roots.
 """
 
 from __future__ import annotations
@@ -21,20 +22,13 @@ from draftproof.simulator.tables import TableProcess
 
 
 class TableRows:
-    """Rows from tables: `target[d]` and `draft[d]` of shape `(n V**d, V)`.
+    """Rows from tables: `target[d]` and `draft[d]` of shape `(V**d, V)`."""
 
-    roots: `n`, the number of instances, whose rows are in the tables one instance after the other.
-    """
+    roots = 1
 
-    def __init__(self, target: Sequence[Any], draft: Sequence[Any], roots: int = 1) -> None:
+    def __init__(self, target: Sequence[Any], draft: Sequence[Any]) -> None:
         self._target, self._draft = target, draft
         self.vocab_size = int(target[0].shape[1])
-        self.roots = roots
-        for name, tables in (("target", target), ("draft", draft)):
-            for depth, table in enumerate(tables):
-                wanted = (roots * self.vocab_size**depth, self.vocab_size)
-                if tuple(table.shape) != wanted:
-                    raise InvalidInput(f"{name}: table {depth} has shape {tuple(table.shape)}; it must be {wanted}")
 
     @classmethod
     def of(cls, target: TableProcess, draft: TableProcess, device: str | None = None) -> TableRows:
@@ -60,16 +54,10 @@ class TableRows:
 class MarkovRows:
     """Rows of two Markov processes, looked up by state, so that no tables of depth `L` are needed.
 
-    starts: states (contexts of length `m` in base `V`) of the roots; by default the root of the processes.
+    starts: states (contexts of length `m` in base `V`) of the roots, at first the root of the processes.
     """
 
-    def __init__(
-        self,
-        target: MarkovProcess,
-        draft: MarkovProcess,
-        starts: Sequence[int] | None = None,
-        device: str | None = None,
-    ) -> None:
+    def __init__(self, target: MarkovProcess, draft: MarkovProcess, device: str | None = None) -> None:
         pair = target, draft
         self.order, root = common_state(target, draft)
         self.vocab_size = target.vocab_size
@@ -79,15 +67,16 @@ class MarkovRows:
             np.tile(process.states, (self.vocab_size ** (self.order - process.order), 1)) for process in pair
         ]
         self.p, self.q = tables if device is None else _tensors(tables, device)
-        self.starts = [root] if starts is None else list(starts)
-        self.roots = len(self.starts)
-        self._starts = whole_numbers(self.p, self.starts)
+        self._begin([root])
 
     def starting_at(self, starts: Sequence[int]) -> MarkovRows:
         """The same processes from other states."""
         other = copy(self)
-        other.starts, other.roots, other._starts = list(starts), len(starts), whole_numbers(self.p, starts)
+        other._begin(starts)
         return other
+
+    def _begin(self, starts: Sequence[int]) -> None:
+        self.starts, self.roots, self._starts = list(starts), len(starts), whole_numbers(self.p, starts)
 
     @property
     def arithmetic(self) -> Arithmetic:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.laws.metrics import Metrics
-from draftproof.simulator.laws.structured.arrays import as_numpy, scatter_add, whole_numbers, zeros
+from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
 from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.progress import Progress
 from draftproof.simulator.tables import context_at
@@ -48,66 +48,47 @@ class LawSink:
 
 
 class MetricsSink:
-    """Adds up the distribution of the accepted depth and keeps the largest deviation of every root.
+    """Adds up the distribution of the accepted depth and keeps the largest deviation, of a single root.
 
     Contexts of one depth must come in order, so that of equal deviations the same one is reported as by `BlockLaw`.
-
-    accepted: shape `(L + 1, n)`: `P(tau = d)` by root. deviation: shape `(n,)`.
     """
 
     def __init__(self, rows: RowSource, depth: int, progress: Progress | None = None) -> None:
         self._rows, self._progress = rows, progress
         like = rows.target(0, 0, 1)
-        self.accepted = zeros(like, depth + 1, rows.roots)
-        self.deviation = zeros(like, rows.roots)
+        self._accepted = zeros(like, depth + 1)
+        self._largest: Any = zeros(like, 1)[0]
         self._worst: Violation | None = None
 
     def node(self, depth: int, start: int, reach: Any, correction: Any, below: Any) -> None:
-        self._add(depth, start, correction if self._rows.roots == 1 else correction.sum(-1), len(reach))
+        self._add(depth, correction, len(reach))
         expected = reach[:, None] * token_by_token(self._rows.target(depth, start, start + len(reach)))
         self._compare(depth, start, expected, correction + below)
 
     def leaf(self, depth: int, start: int, reach: Any) -> None:
         """See `LawSink`; a correction drawn from `p` cannot deviate."""
-        self._add(depth, start, reach, prod(reach.shape))
+        self._add(depth, reach, prod(reach.shape))
 
-    def metrics(self, root: int = 0) -> Metrics:
-        """The metrics of one root; only a single one has the place of its largest deviation."""
-        distribution = [as_python(mass) for mass in self.accepted[:, root]]
-        deviation = as_python(self.deviation[root])
+    def metrics(self) -> Metrics:
+        """The metrics."""
+        deviation = as_python(self._largest)
+        distribution = [as_python(mass) for mass in self._accepted]
         return Metrics(distribution, deviation, None if deviation else deviation, self._worst)
 
-    def _add(self, depth: int, start: int, masses: Any, count: int) -> None:
-        if self._rows.roots == 1:
-            self.accepted[depth, 0] = self.accepted[depth, 0] + masses.sum()
-        else:
-            flat = masses.reshape(-1)
-            scatter_add(self.accepted[depth], self._root_of(depth, start, len(flat)), flat)
+    def _add(self, depth: int, masses: Any, count: int) -> None:
+        self._accepted[depth] = self._accepted[depth] + masses.sum()
         if self._progress:
             self._progress(count)
 
     def _compare(self, depth: int, start: int, expected: Any, actual: Any) -> None:
-        size = self._rows.vocab_size
         gap = abs(expected - actual)
-        if self._rows.roots == 1:
-            largest = gap.max()
-            worst = self._worst
-            first = worst is None or (largest == self.deviation[0] and depth < len(worst.context))
-            if first or not largest <= self.deviation[0]:  # also for NaN
-                row, token = divmod(int(gap.argmax()), size)
-                place = context_at(start + row, depth, size)
-                values = as_python(expected[row, token]), as_python(actual[row, token])
-                self._worst = Violation(place, token, *values)
-                self.deviation[0] = largest
-            return
-        width = size**depth
-        for root in range(start // width, (start + len(gap) - 1) // width + 1):
-            largest = gap[max(root * width - start, 0) : (root + 1) * width - start].max()
-            if not largest <= self.deviation[root]:
-                self.deviation[root] = largest
-
-    def _root_of(self, depth: int, start: int, count: int) -> Any:
-        return whole_numbers(self.accepted, range(start, start + count)) // self._rows.vocab_size**depth
+        largest, worst = gap.max(), self._worst
+        first = worst is None or (largest == self._largest and depth < len(worst.context))
+        if first or not largest <= self._largest:  # also for NaN
+            row, token = divmod(int(gap.argmax()), self._rows.vocab_size)
+            place = context_at(start + row, depth, self._rows.vocab_size)
+            self._worst = Violation(place, token, as_python(expected[row, token]), as_python(actual[row, token]))
+            self._largest = largest
 
 
 #: What takes the masses of a chunk of contexts.

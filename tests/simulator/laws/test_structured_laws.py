@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof import verifiers
-from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput, TableProcess
+from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput, MarkovProcess
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.simulator.drafts.delayed import SHAPES
@@ -16,6 +16,7 @@ from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.structured import (
     LawSink,
+    MarkovRows,
     MetricsSink,
     TableRows,
     structure_of,
@@ -105,16 +106,6 @@ def engine_of(name: str, chunk: int) -> Any:
     }[str(STRUCTURES[name])]
 
 
-def together(instances: list[Instance]) -> TableRows:
-    """Many instances one after the other in one set of tables."""
-
-    def stacked(processes: list[TableProcess]) -> list[Any]:
-        return [np.concatenate(level) for level in zip(*(process.tables for process in processes), strict=True)]
-
-    sides = [instance.target for instance in instances], [instance.draft for instance in instances]
-    return TableRows(stacked(sides[0]), stacked(sides[1]), roots=len(instances))
-
-
 def assert_same_metrics(found: Any, wanted: Any) -> None:
     assert found.depth_distribution == wanted.depth_distribution
     assert found.max_deviation == wanted.max_deviation
@@ -124,14 +115,14 @@ def assert_same_metrics(found: Any, wanted: Any) -> None:
 @pytest.mark.one_in(64)
 @pytest.mark.parametrize(("name", "shape"), [(name, shape) for shape in WAYS for name in OFFERING], ids=str)
 def test_every_way_to_a_law_gives_the_enumerated_one(name: str, shape: tuple[int, int, int, int]) -> None:
-    """At once, in chunks, summed up on the way, and many instances together: exactly."""
-    verifier, scheme, instances = verifiers.make(name), Delayed(*shape[1:]), list(few(shape))
-    laws = [enumerated(verifier, instance, scheme) for instance in instances]
-    for instance, law in zip(instances, laws, strict=True):
+    """At once, in chunks and summed up on the way: exactly."""
+    verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
+    for instance in few(shape):
+        law = enumerated(verifier, instance, scheme)
         rows, wanted = TableRows.of(instance.target, instance.draft), Metrics.of(law, instance.target)
         assert law.total == 1
         assert tables(structured_law(verifier, rows, scheme)) == tables(law)
-        (streamed,) = structured_metrics(verifier, rows, scheme)
+        streamed = structured_metrics(verifier, rows, scheme)
         assert_same_metrics(streamed, wanted)
         assert not wanted.max_deviation or streamed.worst == wanted.worst
         assert streamed.total_variation == (None if wanted.max_deviation else 0)
@@ -142,14 +133,20 @@ def test_every_way_to_a_law_gives_the_enumerated_one(name: str, shape: tuple[int
             assert tables(whole.law()) == tables(law)
             assert_same_metrics(sums.metrics(), wanted)
             assert not wanted.max_deviation or sums.metrics().worst == wanted.worst
-    every = structured_law(verifier, together(instances), scheme)
-    for root, law in enumerate(laws):
-        for depth, masses in enumerate(law.correction):
-            width = shape[0] ** depth
-            assert every.correction[depth][root * width : (root + 1) * width].tolist() == masses.tolist()
-    metrics = structured_metrics(verifier, together(instances), scheme)
-    for found, instance, law in zip(metrics, instances, laws, strict=True):
-        assert_same_metrics(found, Metrics.of(law, instance.target))
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("scheme", [Delayed(2, 1, 1), Delayed(2, 0, 2)], ids=str)
+@pytest.mark.parametrize("name", OFFERING)
+def test_roots_that_are_evaluated_at_once_have_their_own_laws(name: str, scheme: Delayed) -> None:
+    instance, verifier = next(conformance_instances((3, 1, 0, 2), 1)), verifiers.make(name)
+    rows = MarkovRows(*(MarkovProcess(side.tables[1], (0,)) for side in (instance.target, instance.draft)))
+    together = structured_law(verifier, rows.starting_at(range(3)), scheme)
+    for root in range(3):
+        alone = structured_law(verifier, rows.starting_at([root]), scheme)
+        assert tables(alone) == [
+            masses[root * 3**d : (root + 1) * 3**d].tolist() for d, masses in enumerate(together.correction)
+        ]
 
 
 @pytest.mark.one_in(3)
@@ -168,24 +165,9 @@ def test_laws_in_floats_differ_from_the_exact_one_by_rounding(name: str, device:
             assert isinstance(theirs, np.ndarray)
             assert theirs.dtype == np.float64
             assert abs(ours.astype(np.float64) - theirs).max() <= ROUNDING
-        (streamed,) = structured_metrics(verifier, rows, scheme)
+        streamed = structured_metrics(verifier, rows, scheme)
         assert streamed.depth_distribution == pytest.approx(law.depth_distribution, abs=ROUNDING)
         assert streamed.max_deviation == pytest.approx(law.max_deviation(instance.target), abs=ROUNDING)
-    for metrics, exact in zip(
-        structured_metrics(verifier, together(list(map(as_floats, instances))), scheme), laws, strict=True
-    ):
-        distances = map(abs, np.subtract(metrics.depth_distribution, exact.depth_distribution).astype(float))
-        assert max(distances) <= ROUNDING
-
-
-@pytest.mark.parametrize(("name", "depth"), [("target", 0), ("target", 2), ("draft", 1)])
-@pytest.mark.parametrize("wrong", [(1, 3), (4, 2), (2, 2), (9, 3)], ids=str)
-def test_tables_of_another_shape_are_named(name: str, depth: int, wrong: tuple[int, int]) -> None:
-    tables = {each: [np.full((2 * 3**d, 3), 1 / 3) for d in range(3)] for each in ("target", "draft")}
-    TableRows(**tables, roots=2)
-    tables[name][depth] = np.full(wrong, 0.5)
-    with pytest.raises(InvalidInput, match=r"(target|draft): table \d has shape .*; it must be "):
-        TableRows(**tables, roots=2)
 
 
 @pytest.mark.parametrize("scheme", [Delayed(3, 0, 4), Delayed(2, 1, 3), Delayed(2, 3, 1), Delayed(1, 0, 4)], ids=str)
