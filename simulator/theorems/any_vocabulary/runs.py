@@ -16,7 +16,7 @@ from draftproof.simulator.theorems.any_vocabulary.cases import Ask, AskClass, As
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.tokens import ADVICE, Context, asked_by_others
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
-from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
+from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 _SINGLE = (NEGATIVE, ZERO, POSITIVE)
@@ -111,10 +111,6 @@ class ClassRun(Run):
         """Raise the error that has ended the run, if the code has caught it."""
         if self._failure is not None:
             raise self._failure
-
-    def refuse(self, what: str) -> NoReturn:
-        """End the run: the code does what this proof does not follow."""
-        refusal(what)(self.number(0))
 
     def holds(self, number: Number, mask: int) -> bool:
         """Whether the sign is in `mask`."""

@@ -73,6 +73,10 @@ class Run:
         self._failure = self._failure or error
         raise self._failure
 
+    def refuse(self, what: str) -> NoReturn:
+        """End the run: the code does what is not followed, at its line."""
+        self.fail(NotFollowed(f"{what} at {line_of_code()}; {self.advice}"))
+
     def number(self, value: Any) -> Number:
         """A rational or a whole number."""
         exact = _exact(value)
@@ -133,7 +137,7 @@ def _comparison(mask: int, operate: Callable[[float, float], bool]) -> Callable[
             try:
                 value = comparable(other)
             except TypeError:
-                refusal(f"a number was compared with a {type(other).__name__}")(self)
+                self.of_run.refuse(f"a number was compared with a {type(other).__name__}")
             if value is None:
                 return NotImplemented
             if isinstance(value, float):  # infinite or NaN
@@ -157,11 +161,11 @@ def line_of_code() -> str:
     return f"{frame.filename.rpartition('/')[2]} line {frame.lineno} ({frame.line})"
 
 
-def refusal(what: str) -> Callable[..., NoReturn]:
-    """A method of numbers that ends their run, with the line of code that called it."""
+def refusal(what: str) -> Any:
+    """A method of what belongs to a run, `of_run`, that ends it."""
 
-    def refuse(self: Number, *_: Any) -> NoReturn:
-        self.of_run.fail(NotFollowed(f"{what} at {line_of_code()}; {self.of_run.advice}"))
+    def refuse(self: Any, *_: Any, **__: Any) -> None:
+        self.of_run.refuse(what)
 
     return refuse
 
@@ -180,13 +184,13 @@ class Number:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         if not is_trusted(sys._getframe(1).f_code.co_filename):
-            refusal("the type of a number was asked for")(self)
+            self.of_run.refuse("the type of a number was asked for")
         return fmpq
 
     def __getattr__(self, name: str) -> Any:
         by_user = not is_trusted(sys._getframe(1).f_code.co_filename)
         if hasattr(fmpq, name) or (by_user and not name.startswith("__")):
-            refusal(f"a number was asked for {name!r}")(self)
+            self.of_run.refuse(f"a number was asked for {name!r}")
         raise AttributeError(f"{fmpq.__name__!r} object has no attribute {name!r}")
 
     def __copy__(self) -> Number:
@@ -221,7 +225,7 @@ class Number:
         """The same for arithmetic: what has no exact value there is refused, also if the code catches it."""
         number = self._other(other)
         if number is None and isinstance(other, (float, complex, Decimal, np.inexact)):
-            refusal(f"a number met a {type(other).__name__} in arithmetic")(self)
+            self.of_run.refuse(f"a number met a {type(other).__name__} in arithmetic")
         return number
 
     def __add__(self, other: Any) -> Any:
@@ -258,7 +262,7 @@ class Number:
 
     def __pow__(self, exponent: Any) -> Any:
         if not isinstance(exponent, (int, np.integer, fmpz)):
-            return NotImplemented if self._operand(exponent) is None else refusal("a number became an exponent")(self)
+            return NotImplemented if self._operand(exponent) is None else self.__rpow__()
         if exponent < 0:
             return (1 / self) ** -int(exponent)
         power = self.of_run.number(1)
