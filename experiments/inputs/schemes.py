@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from draftproof.experiments.inputs.grammar import expand, parse_assignments
 from draftproof.experiments.inputs.strings import StringsWorld
-from draftproof.experiments.inputs.verifiers import from_file, made
+from draftproof.experiments.inputs.verifiers import file_parts, from_file, made
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World
 from draftproof.experiments.shared.code import file_digest
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
@@ -107,7 +107,8 @@ def _value(kind: type, key: str, text: str, spec: str) -> Any:
 
 
 def _from_file(spec: str) -> UserScheme:
-    return UserScheme(made(spec, "scheme"), {"file": spec, "hash": file_digest(spec.partition(".py")[0] + ".py")})
+    scheme, (file, name, rest) = made(spec, "scheme"), file_parts(spec)
+    return UserScheme(scheme, {"file": spec, "hash": file_digest(file)}, parse_assignments(rest, name, spec))
 
 
 copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme),)))  # other processes load the file
@@ -178,11 +179,16 @@ def _of_world(spec: str | None, lengths: Mapping[str, str], world: World | None)
 
 
 def distinct(schemes: Iterable[DraftScheme]) -> list[DraftScheme]:
-    """Each tree once: delayed trees of a single path of the same length are one tree, whatever their L1."""
+    """Each tree once: delayed trees of a single path of the same length are one tree, whatever their L1.
+
+    Raises `InvalidInput` for two objects of Python that no row could tell apart.
+    """
     trees: dict[Any, DraftScheme] = {}
     for scheme in schemes:
         one_path = isinstance(scheme, Delayed) and scheme.K == 1
-        trees.setdefault(("one path", scheme.depth) if one_path else str(scheme.as_dict()), scheme)
+        first = trees.setdefault(("one path", scheme.depth) if one_path else str(scheme.as_dict()), scheme)
+        if isinstance(scheme, UserScheme) and not scheme.source and scheme != first:
+            raise InvalidInput(f"{first!r} and {scheme!r} are both called {scheme}; give each a `name` of its own")
     return list(trees.values())
 
 

@@ -173,7 +173,7 @@ class NamedVerifier:
         """What decides its results: name and parameters, and for a file its content."""
         name = self.verifier.card.name
         if self.from_file:
-            file = _parts(self.spec)[0]
+            file = file_parts(self.spec)[0]
             return {"file": file_digest(file), "name": name, "spec": self.spec}
         if isinstance(self.verifier, Planned):
             return {"name": name, "gap": GAP}
@@ -227,7 +227,7 @@ def _value(text: str) -> Fraction | str:
     return text if text.partition(":")[0].isidentifier() else parse_fraction(text)
 
 
-def _parts(spec: str) -> tuple[str, str, str]:
+def file_parts(spec: str) -> tuple[str, str, str]:
     """`FILE.py:NAME:key=value,..` in its three parts; raises `InvalidInput` without a name."""
     match = re.fullmatch(r"(.*?\.py)(?::([^:]+))?(?::(.*))?", spec)
     if match is None or not match[2]:
@@ -240,7 +240,7 @@ def loaded(spec: str, kind: str) -> tuple[Any, dict[str, Any]]:
 
     kind: what the object should be, for errors. Raises `InvalidInput`, with lines of the file if its import fails.
     """
-    file, name, rest = _parts(spec)
+    file, name, rest = file_parts(spec)
     module = _imported(file, kind)
     if not hasattr(module, name):
         close = get_close_matches(name, dir(module), n=1)
@@ -291,7 +291,7 @@ def _imported(file: str, kind: str) -> Any:
 def made(spec: str, kind: str) -> Any:
     """The object `FILE.py:NAME`, or what its class is called with the parameters; raises `InvalidInput`."""
     entry, parameters = loaded(spec, kind)
-    file, name, _ = _parts(spec)
+    file, name, _ = file_parts(spec)
     if parameters and not isinstance(entry, type):
         raise InvalidInput(f"{spec}: {name} is an object and takes no {min(parameters)}; give parameters to a class")
     try:
@@ -304,7 +304,7 @@ def made(spec: str, kind: str) -> Any:
 
 def _from_file(spec: str) -> Verifier:
     verifier = made(spec, "verifier")
-    file, name, _ = _parts(spec)
+    file, name, _ = file_parts(spec)
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
     check_card(verifier.card)

@@ -57,12 +57,13 @@ class UserScheme:
 
     scheme: has `draw(draft, coin)`, which returns a `DraftTree`, paths from the root, or drafted tokens by context,
     and `depth`, the length of the longest path. `name`, `nodes`, `count` and `reductions` are used where it has them.
-    source: where it comes from, for files and rows.
+    source: where it comes from, for files and rows. given: the parameters that its class was called with, as texts.
     Raises `InvalidInput` for anything else, and where `draw` returns no tree.
     """
 
     scheme: Any
     source: Mapping[str, str] = field(default_factory=dict, compare=False)
+    given: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         label = getattr(self.scheme, "__name__", type(self.scheme).__name__)
@@ -151,20 +152,22 @@ class UserScheme:
         named = not values or (dataclasses.is_dataclass(kind) and {type(v) for v in values.values()} <= {int, Fraction})
         if kind.__module__ != type(self.scheme).__module__ or not named:
             return None
-        file = self.source["file"].partition(".py")[0]
+        file = self.source["file"].partition(".py:")[0]
         given = ",".join(f"{key}={value}" for key, value in values.items())
         return UserScheme(
             scheme, {**self.source, "file": f"{file}.py:{kind.__name__}" + (f":{given}" if given else "")}
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Its name, its parameters where it is a dataclass, and its file, None for an object of Python."""
+        """Its name, its parameters where they are known, and its file, None for an object of Python."""
         given = {"parameters": self._parameters()} if self._parameters() else {}
         return {"name": self.name, **given, "file": None, **self.source}
 
     def _parameters(self) -> dict[str, str]:
-        fields = dataclasses.fields(self.scheme) if dataclasses.is_dataclass(self.scheme) else ()
-        return {field.name: str(getattr(self.scheme, field.name)) for field in fields}
+        """The fields of a dataclass; of another class what it was called with."""
+        if not dataclasses.is_dataclass(self.scheme):
+            return dict(self.given)
+        return {field.name: str(getattr(self.scheme, field.name)) for field in dataclasses.fields(self.scheme)}
 
     def __str__(self) -> str:
         if "__str__" in vars(type(self.scheme)):

@@ -4,6 +4,8 @@ import shlex
 
 import pytest
 
+from draftproof.experiments.inputs.schemes import find_schemes
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.verdicts import standard
 
 SOURCE = '''
@@ -21,6 +23,12 @@ class Chain:
     def draw(self, draft, coin):
         first = coin.choose(draft.row(()))
         return [(first, coin.choose(draft.row((first,))))]
+
+class Several:
+    depth = 1
+    def __init__(self, K, L2):
+        self.k = K
+    draw = Twice.draw
 
 class Broken:
     depth = 1
@@ -134,4 +142,38 @@ def test_what_its_draw_raises_is_told_with_its_line(run, command):
     said = " ".join(ran.err.split())
     assert ran.code == 2
     assert "draw raised AttributeError" in said
-    assert "mine.py line 20, in draw: `return [(coin.choose(draft.rows(())),)]`" in said
+    assert "mine.py line 26, in draw: `return [(coin.choose(draft.rows(())),)]`" in said
+
+
+def test_each_of_a_range_of_parameters_has_a_name(run):
+    rows = run("check specinfer --scheme mine.py:Several --K 1..2 --L2 1 --json").json["rows"]
+    assert [row["scheme"] for row in rows] == ["Several(K=1, L2=1)", "Several(K=2, L2=1)"]
+    ran = run("compare specinfer --scheme mine.py:Several --K 1..2 --L2 1 --resume rows.db --json")
+    assert [row["scheme"] for row in ran.json["rows"]] == ["Several(K=1, L2=1)", "Several(K=2, L2=1)"]
+
+
+def test_an_edit_of_a_scheme_is_seen_also_below_a_folder_named_like_a_file(run, tmp_path):
+    own = tmp_path / "old.py" / "mine.py"
+    own.parent.mkdir()
+    seen = []
+    for text in (SOURCE, SOURCE.replace("k=2", "k=3")):
+        own.write_text(text)
+        row = run("compare specinfer --scheme old.py/mine.py:Twice --resume rows.db --json").row
+        seen.append((row["block_efficiency"], row["strong_id"]))
+    assert len({value for value, _ in seen}) == len({name for _, name in seen}) == 2
+
+
+def test_objects_that_no_row_can_tell_apart_are_refused_together():
+    class Tokens:
+        depth = 1
+
+        def __init__(self, count: int) -> None:
+            self.count_of = count
+
+        def draw(self, draft, coin):
+            return [(coin.choose(draft.row(())),) for _ in range(self.count_of)]
+
+    two = Tokens(2)
+    with pytest.raises(InvalidInput, match=r"are both called Tokens; give each a `name` of its own"):
+        find_schemes([two, Tokens(3)])
+    assert [scheme.scheme for scheme in find_schemes([two, two])] == [two]
