@@ -67,31 +67,34 @@ def curve_result(
     count = sum(len(each.roots) for each in programs)
     limit = f", at most {goal.seconds:g} s each" if goal.seconds else ""
     remark(f"{counted(count, 'root')}, {len(biases)} biases each{limit}")
-    names = iter(run.certificates(count))
     settings = {"biases": list(map(str, biases)), "verifiers": [each.identity for each in named]}
-    found, finished = run.rows(programs, curve_row, biases, named, goal, **settings, **vars(goal))
+    solved = run.solved(programs, curve_row, biases, named, goal, **settings, **vars(goal))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
-    made: dict[str, str | bytes] = {}
-    for each, rows in zip(programs, found, strict=True):
-        made |= {name: row["proof"] for row, name in zip(rows, names, strict=False) if name}
-        at = [_means(each, own) for own in zip(*(row["points"] for row in rows), strict=False)]
+    for each, rows in zip(programs, solved.rows, strict=True):
+        at = _means(each, rows, "points")
         about = {"cut": each.cut, "source": each.world.source, "versions": versions()}
         points += [{**each.place, **about, **point, "gain": _gain(point, at[0])} for point in at]
-        held = [_means(each, own) for own in zip(*(row["verifiers"] for row in rows), strict=False)]
+        held = _means(each, rows, "verifiers")
         rival = held[len(named)] if len(held) > len(named) else None
         for one, row in zip(named, held, strict=False):
             fields = {"verifier": one.label, "distance": row["upper"] - row["tokens"]}
             lines.append({**each.place, **row, **fields, "beaten_by": _beaten_by(row, rival, at[0]["lower"])})
     if run.plot is not None and points:
-        made[run.plot] = picture(points, lines, f"{programs[0].world}, {programs[0].scheme}")
-    return finished(_result(points, lines, made, any(each.cut for each in programs)))
+        solved.files[run.plot] = picture(points, lines, f"{programs[0].world}, {programs[0].scheme}")
+    return solved.finished(_result(points, lines, solved.files, any(each.cut for each in programs)))
 
 
-def _means(programs: Programs, rows: Sequence[Row]) -> dict[str, Any]:
-    """The numbers of one point or verifier at each root that is done, as means; lossless is what is so at all."""
-    numbers = {key: programs.mean([row[key] for row in rows]) for key in rows[0] if key != "lossless"}
-    return numbers | ({"lossless": all(row["lossless"] for row in rows)} if "lossless" in rows[0] else {})
+def _means(programs: Programs, roots: Sequence[Row], name: str) -> list[dict[str, Any]]:
+    """The numbers of each point or verifier as means over the roots that are done; lossless is what is so at all."""
+    means = []
+    for of_roots in zip(*(root[name] for root in roots), strict=False):
+        rows = [{**row, "place": root["place"]} for row, root in zip(of_roots, roots, strict=True)]
+        numbers: dict[str, Any] = {key: programs.mean(rows, key) for key in of_roots[0] if key != "lossless"}
+        if "lossless" in of_roots[0]:
+            numbers["lossless"] = all(row["lossless"] for row in rows)
+        means.append(numbers)
+    return means
 
 
 def _gain(point: dict[str, Any], first: dict[str, Any]) -> float:

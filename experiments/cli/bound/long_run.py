@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from draftproof.experiments.cli.bound.programs import PLACE, Programs, Run, check_note
@@ -37,18 +38,16 @@ APART = "the bounds are apart by more than the gap: float64 goes no further, or 
 
 def long_run_result(programs: Sequence[Programs], gap: float, run: Run) -> Result:
     """The bounds of each world on its scheme; raises as `draftproof.lp_analysis.long_run` does."""
-    names = run.certificates(len(programs))
-    one_each = [Programs(each.world, each.scheme, each.roots[:1], each.cut) for each in programs]
-    by_program, finished = run.rows(one_each, long_run_row, gap, gap=gap)
-    found = [row for rows in by_program for row in rows]
-    made = {name: row["proof"] for name, row in zip(names, found, strict=False) if name}
+    one_each = [replace(each, roots=each.roots[:1]) for each in programs]
+    solved = run.solved(one_each, long_run_row, gap, gap=gap)
     rows = [
-        {**each.place, **row, "certificate": name, "source": each.world.source}
-        for each, row, name in zip(programs, found, names, strict=False)
+        {**each.place, **row, "source": each.world.source}
+        for each, found in zip(programs, solved.rows, strict=True)
+        for row in found
     ]
-    notes = [NOTE, *([APART] if any(row["gap_float"] > gap for row in rows) else []), *check_note(made)]
+    notes = [NOTE, *([APART] if any(row["gap_float"] > gap for row in rows) else []), *check_note(solved.files)]
     title = "the most tokens a block in the long run, bounds in exact arithmetic"
-    return finished(Result(title, [Table.of(_ROWS, rows)], notes, 0, made))
+    return solved.finished(Result(title, [Table.of(_ROWS, rows)], notes, 0, solved.files))
 
 
 def long_run_row(about: tuple[int, int], programs: Sequence[Programs], certified: bool, gap: float) -> Row:

@@ -58,17 +58,9 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, run: Run) -> Result
     At Ctrl-C raises `Interrupted` with the roots at hand, the last with the gap that it had, if there are any.
     """
     _announce(programs, goal)
-    count = sum(len(each.roots) for each in programs)
-    names = zip(run.certificates(count), run.certificates(count, "-above"), strict=True)
-    found, finished = run.rows(programs, root_row, goal, **vars(goal))
-    listed = [(each, row) for each, rows in zip(programs, found, strict=True) for row in rows]
-    made, roots = dict[str, str | bytes](), []
-    for (each, row), own in zip(listed, names, strict=False):
-        proofs = zip(own, ("proof", "proof_above"), strict=True)
-        made |= {name: row[proof] for name, proof in proofs if name and proof in row}
-        about = {"certificate": own[0], "certificate_above": own[1] if "proof_above" in row else None}
-        roots.append({**each.place, **row, **about})
-    done = [(each, rows) for each, rows in zip(programs, found, strict=True) if rows]
+    solved = run.solved(programs, root_row, goal, **vars(goal))
+    done = [(each, rows) for each, rows in zip(programs, solved.rows, strict=True) if rows]
+    roots = [{**each.place, **row} for each, rows in done for row in rows]
     groups = [row for each, rows in done for row in _group_rows(each, rows)]
     several = any(len(rows) > 1 for _, rows in done)
     tables = [
@@ -77,17 +69,16 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, run: Run) -> Result
     ]
     if groups:
         tables.append(Table.of(_GROUPS, groups, title="by group of prompts", name="groups"))
-    memory = [row for each, rows in done for row in _memory_rows(each, len(rows))]
+    memory = [row for each, rows in done for row in _memory_rows(each, rows)]
     if memory:
         tables.append(Table.of(_MEMORY, memory, title="by depth, what the draft forgets", name="memory"))
-    notes = [*_notes(programs, roots, goal.gap), *check_note(made)]
+    notes = [*_notes(programs, roots, goal.gap), *check_note(solved.files)]
     if any(row["prompts"] < FEWEST for row in groups):
         notes.append(few_text("prompts"))
     if memory:
         notes.append(_FLOOR)
-    return finished(
-        Result("the optimum over all lossless verifiers, bounds in exact arithmetic", tables, notes, 0, made)
-    )
+    title = "the optimum over all lossless verifiers, bounds in exact arithmetic"
+    return solved.finished(Result(title, tables, notes, 0, solved.files))
 
 
 def _announce(programs: Sequence[Programs], goal: Goal) -> None:
@@ -139,7 +130,7 @@ def _row_of(programs: Programs, bound: Bound, certified: bool) -> Row:
 
 def _mean_row(programs: Programs, roots: Sequence[Row]) -> dict[str, Any]:
     """The row of a world on a scheme: means over the roots that are done."""
-    lower, upper = (programs.mean([root[side] for root in roots]) for side in ("lower", "upper"))
+    lower, upper = (programs.mean(roots, side) for side in ("lower", "upper"))
     return {
         **programs.place,
         "lower": lower,
@@ -153,29 +144,34 @@ def _mean_row(programs: Programs, roots: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _memory_rows(programs: Programs, roots: int) -> list[dict[str, Any]]:
-    """For drafts with a memory the floor of rejection at each depth, as means over so many roots."""
-    memory = samplings_of(programs.world).of("draft").memory
-    if memory is None or not programs.scheme.depth:
+def _memory_rows(programs: Programs, roots: Sequence[Row]) -> list[dict[str, Any]]:
+    """For drafts with a memory the floor of rejection at each depth, as means over the roots that are done."""
+    memory, deepest = samplings_of(programs.world).of("draft").memory, programs.scheme.depth
+    if memory is None:
         return []
-    found = [floors(root.target, root.draft, memory, programs.scheme.depth) for root in programs.roots[:roots]]
+    rows = []
+    for root in roots:
+        case = programs.roots[root["place"]]
+        pairs = floors(case.target, case.draft, memory, deepest) if deepest else ()
+        rows.append([{**root, "rejected": rejected, "floor": floor} for rejected, floor in pairs])
     return [
         {
             **programs.place,
             "depth": depth,
-            "rejected": programs.mean([own for own, _ in each]),
-            "floor": programs.mean([least for _, least in each]),
+            "rejected": programs.mean(of_depth, "rejected"),
+            "floor": programs.mean(of_depth, "floor"),
             "memory": memory,
         }
-        for depth, each in enumerate(zip(*found, strict=True), start=1)
+        for depth, of_depth in enumerate(zip(*rows, strict=True), start=1)
     ]
 
 
 def _group_rows(programs: Programs, roots: Sequence[Row]) -> list[dict[str, Any]]:
     """The bounds of the roots by group of prompts, where roots are prompts."""
-    groups = getattr(programs.world, "groups", ())[: len(roots)]
-    if not groups:
+    of_prompts = getattr(programs.world, "groups", ())
+    if not of_prompts:
         return []
+    groups = [of_prompts[root["place"]] for root in roots]
     return [
         {**programs.place, "bound": words, **mean}
         for side, words in (("lower", "attained"), ("upper", "at most"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from draftproof.experiments.cli.answers import answers
 from draftproof.experiments.grid.machines import Machines
@@ -23,6 +23,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 
+#: What proves the bounds of a root, and those of `Case.above`: the end of the field's name, and of the file's.
+PROOFS = {"": "", "_above": "-above"}
 #: The first columns of every table: see `Programs.place`.
 PLACE = (Column("world"), Column("scheme"))
 
@@ -44,10 +46,10 @@ class Programs:
         """World and scheme, for rows."""
         return {"world": str(self.world), "scheme": str(self.scheme)}
 
-    def mean(self, values: Sequence[Any]) -> Fraction | float:
-        """The mean over the first roots, which have these values, by their weights."""
-        weights = [Fraction(root.weight) for root in self.roots[: len(values)]]
-        return mixture([weight / sum(weights) for weight in weights], [number_of(value) for value in values])
+    def mean(self, rows: Sequence[Row], key: str) -> Fraction | float:
+        """The mean of a number over the roots that have rows, by their weights."""
+        weights = [Fraction(self.roots[row["place"]].weight) for row in rows]
+        return mixture([weight / sum(weights) for weight in weights], [number_of(row[key]) for row in rows])
 
 
 def programs_of(cells: Iterable[tuple[World, DraftScheme]]) -> list[Programs]:
@@ -70,6 +72,17 @@ def programs_of(cells: Iterable[tuple[World, DraftScheme]]) -> list[Programs]:
     return made
 
 
+class Solved(NamedTuple):
+    """The rows of the roots of each world and scheme that are done, in order, and the files of their certificates.
+
+    finished: makes the result that is returned, or where some rows are missing raised; see `Answers.result`.
+    """
+
+    rows: list[list[Row]]
+    files: dict[str, str | bytes]
+    finished: Callable[[Result], Result]
+
+
 @dataclass(frozen=True)
 class Run:
     """How the programs are solved and where rows and certificates go. inputs: files that may be read.
@@ -83,30 +96,31 @@ class Run:
     plot: str | None
     inputs: Sequence[Any]
 
-    def rows(
-        self, programs: Sequence[Programs], compute: Any, *shared: Any, **settings: Any
-    ) -> tuple[list[list[Row]], Callable[[Result], Result]]:
-        """The rows of the roots of each world and scheme, and what makes the result from theirs; see `answers`.
+    def solved(self, programs: Sequence[Programs], compute: Any, *shared: Any, **settings: Any) -> Solved:
+        """The rows of the roots of each world and scheme, with certificates; see `answers`.
 
         compute: gives the row of one root. settings: what decides a row, beside its program and whether there is a
-        certificate in it.
+        certificate in it. Raises `InvalidInput`, before the work, for a certificate whose name is taken.
         """
         cells = [(each, place) for each, own in enumerate(programs) for place in range(len(own.roots))]
+        names = {proof: self._certificates(len(cells), middle) for proof, middle in PROOFS.items()}
         certified = self.certificate is not None
         name = partial(_name, programs, compute.__name__, {**settings, "certificate": certified})
         how: Any = {"kind": "root", "name": name, "resume": self.resume, "machines": self.machines}
-        found = answers(cells, compute, programs, certified, *shared, **how)
-        return [
-            [row for (number, _), row in found.rows if number == each] for each in range(len(programs))
-        ], found.result
+        done = answers(cells, compute, programs, certified, *shared, **how)
+        rows, files = [list[Row]() for _ in programs], dict[str, str | bytes]()
+        for (each, place), row in done.rows:
+            own = {**row, "place": place}
+            for proof in (proof for proof in PROOFS if f"proof{proof}" in row):
+                own[f"certificate{proof}"] = file = names[proof][cells.index((each, place))]
+                files[file] = row[f"proof{proof}"]
+            rows[each].append(own)
+        return Solved(rows, files, done.result)
 
-    def certificates(self, count: int, middle: str = "") -> list[str | None]:
-        """For each of so many programs the file of its certificate, with numbers where there are several.
-
-        Raises `InvalidInput` for a name that is taken.
-        """
+    def _certificates(self, count: int, middle: str) -> list[str]:
+        """For each of so many programs the file of its certificate, with numbers where there are several."""
         if self.certificate is None:
-            return [None] * count
+            return []
         path = Path(self.certificate)
         ends = [middle + (f"-{number}" if count > 1 else "") for number in range(1, count + 1)]
         names = [str(path.with_name(f"{path.stem}{end}{path.suffix}")) if end else self.certificate for end in ends]

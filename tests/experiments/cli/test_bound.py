@@ -10,11 +10,13 @@ import pytest
 
 from draftproof.experiments.cli.bound import bound
 from draftproof.experiments.cli.bound import optimum as bounds
+from draftproof.experiments.result import Interrupted
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise
+from tests.experiments.grid.stores import change
 
 WORLD = ("--world", "family:perturbed,s=1")
 SMALL = (*WORLD, "--K", 2, "--L2", 2)
@@ -271,3 +273,20 @@ def test_where_the_start_decides_a_note_says_so():
     target, draft = rationalise(np.eye(2), 2), rationalise(np.array([[0.5, 0.5], [0, 1]]), 2)
     found = bound(world=(MarkovProcess(target, (0,)), MarkovProcess(draft, (0,))), K=1, L2=1, long_run=True)
     assert any("or the state of the start decides" in note for note in found.notes)
+
+
+def test_means_of_some_roots_are_by_their_own_weights(draftproof, monkeypatch):
+    """Roots that several processes have done when Ctrl-C comes need not be the first."""
+    given = {"world": "text:topics,vocab=3,roots=3", "K": 1, "L2": 1, "resume": "rows.db"}
+    roots = bound(**given).tables[1].records()
+    change("rows.db", "delete from rows where rowid = 2")
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bounds, "bound_root", interrupted)
+    with pytest.raises(Interrupted) as stop:
+        bound(**given)
+    done = [roots[0], roots[2]]
+    weight = sum(root["weight"] for root in done)
+    assert stop.value.result.row["lower"] == sum(root["weight"] * root["lower"] for root in done) / weight
