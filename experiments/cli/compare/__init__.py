@@ -118,14 +118,13 @@ def compare(
     given["verifiers"], policies = split(verifiers)
     given["steady_state"] = LONG_RUN in sides
     made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
-    machines, first = Machines(jobs, dask), made.places[0].world
+    machines = Machines(jobs, dask)
     if LONG_RUN in sides:
         by_long_run.check_worlds(made)
     costs = time_model(cost) if cost else None
     if costs:
         costs.check(made.schemes)
-    folder = _folder(made.places[0].text)
-    wanted = wanted_policies(policies, first, folder, made.verifiers, made.schemes, arithmetic, costs)
+    wanted = wanted_policies(policies, made.places[0], made.verifiers, made.schemes, arithmetic, costs)
     _refuse_together(made, policies, plot, told, LONG_RUN in sides)
     cells = made.cells()
     needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
@@ -173,7 +172,7 @@ def _result(
     notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
     others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""
     title = f"{first}{others}, {plan.settings.arithmetic}"
-    picture = _picture(rows, title) if plot else b""
+    picture = views.picture(rows, title) if plot else b""
     if plot and not picture:
         notes.append(f"{plot} was not drawn: there is no delayed tree, or no verifier that is lossless on it")
     files = {plot: picture} if plot and picture else {}
@@ -212,13 +211,6 @@ def _only_texts(name: str, given: Any) -> list[str]:
         if not isinstance(each, str):
             raise InvalidInput(f"{name} {cut(repr(each))}: give a text, or several")
     return list(dict.fromkeys(listed))
-
-
-def _folder(text: str | None) -> str | None:
-    """The folder of a pair of models that a world names."""
-    kind, _, rest = (text or "").partition(":")
-    folder = rest.partition(",")[0]
-    return folder if kind == "models" and folder and "=" not in folder else None
 
 
 def _plan(given: Mapping[str, Any]) -> Plan:
@@ -275,16 +267,14 @@ def _schemes(given: Mapping[str, Any], places: Sequence[Place]) -> list[DraftSch
     """The schemes on these worlds, without those that are too large."""
     lengths = {name: given[name] for name in ("K", "L1", "L2")}
     made = find_schemes(given["scheme"], [place.world for place in places], **lengths)
-    return [each for each in made if _is_wanted(each, given)]
-
-
-def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:
-    budget, nodes, depth = (given[name] for name in ("budget", "max_nodes", "max_depth"))
-    return (
-        budget in (None, scheme.nodes)
-        and (nodes is None or scheme.nodes <= nodes)
-        and (depth is None or scheme.depth <= depth)
-    )
+    budget, most_nodes, deepest = (given[name] for name in ("budget", "max_nodes", "max_depth"))
+    return [
+        each
+        for each in made
+        if budget in (None, each.nodes)
+        and (most_nodes is None or each.nodes <= most_nodes)
+        and (deepest is None or each.depth <= deepest)
+    ]
 
 
 def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told: Any, steady: bool) -> None:
@@ -309,10 +299,3 @@ def _planned(plan: Plan, cells: Sequence[Cell], store: Mapping[str, Any]) -> Res
     columns = [Column("rows", "count"), Column("missing", "count", "to compute"), Column("time")]
     columns += [Column("seconds", shown=False), Column("left_out", shown=False)]
     return Result(f"a plan; jobs {plan.settings.jobs}", [Table.of(columns, [row])])
-
-
-def _picture(rows: Sequence[Row], title: str) -> bytes:
-    from draftproof.experiments.grid.figures import delay_figure
-
-    drawn = [row for row in rows if row["kind"] == "law"]
-    return delay_figure([row["law"] | {"optimum_upper_float": row.get("optimum_upper_float")} for row in drawn], title)

@@ -10,11 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.cli.compare.planning import Place
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy, is_function, user_policy
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
+from draftproof.experiments.inputs.world_grammar import models_request
 from draftproof.experiments.inputs.worlds import TextWorld, World
 from draftproof.experiments.result import number_of
 from draftproof.experiments.shared.output import number_fields
@@ -67,8 +69,7 @@ def is_policy(spec: str) -> bool:
 
 def wanted_policies(
     specs: Sequence[str],
-    problem: World,
-    folder: str | None,
+    place: Place,
     named: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
     arithmetic: str,
@@ -77,6 +78,9 @@ def wanted_policies(
     """What policies are asked for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
+    problem, folder = place.world, None
+    if problem.kind == "models" and place.text is not None:
+        folder = models_request(place.text).folder
     if problem.kind not in ("text", "models"):
         raise InvalidInput(
             f"the policy {specs[0]} needs the roots of a text or of models: give a world such as text:topics or "

@@ -200,6 +200,14 @@ def policies(rows: Sequence[Row]) -> Table:
     return Table.of(columns, shown, title="a shape for every block, means over the roots", name="policies")
 
 
+def picture(rows: Sequence[Row], title: str) -> bytes:
+    """The delay curve of delayed trees as a PNG; empty where nothing can be drawn."""
+    from draftproof.experiments.grid.figures import delay_figure
+
+    laws = [row for row in rows if row["kind"] == "law"]
+    return delay_figure([row["law"] | {"optimum_upper_float": row.get("optimum_upper_float")} for row in laws], title)
+
+
 def notes(rows: Sequence[Row]) -> Iterator[str]:
     """What people must know to read the tables."""
     if len(rows) > MOST_SHOWN:
