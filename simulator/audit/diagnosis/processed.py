@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
-from math import log
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +16,23 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
 from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.user_code import NodeView
 
-#: The tolerance of balances with a fitted temperature: the fit is less precise than the rows.
-FITTED = 1e-8
-#: Nucleus masses that are tried; every temperature is a fit and every top-k is tried.
-NUCLEI = (0.5, 0.8, 0.9, 0.95)
-#: The range of fitted temperatures, and the number of points at which a sign change is searched.
-COLDEST, HOTTEST, STEPS = 0.05, 20.0, 200
+#: Rows up to this far apart are the same: those of a processing are floats.
+SAME = 1e-8
+#: Deviations must be at least this many times `SAME`; otherwise p itself would fit as well.
+TELLING = 100
+
+
+@cache
+def candidates(size: int) -> tuple[Sampling, ...]:
+    """Processings that are tried on rows of so many tokens: temperatures in hundredths, every top-k, usual others."""
+    hundredths = [Sampling(temperature=step / 100) for step in range(5, 301) if step != 100]
+    others = [Sampling(0), *(Sampling(top_k=count) for count in range(1, size))]
+    others += [Sampling(top_p=mass) for mass in (0.5, 0.8, 0.9, 0.95)] + [Sampling(bits=bits) for bits in range(1, 9)]
+    return (*hundredths, *others)
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,13 @@ class Reprocessed:
         return self.verifier.verify(NodeView(root, rows_from(self.rows, *self.names)), coin)
 
 
-def has_law_of(finding: Finding, processing: Sampling, bonus: bool = False) -> bool:
-    """Whether the block has the law of `p` processed like this, up to `FITTED`. bonus: only after the last draft."""
+def _has_law_of(finding: Finding, processing: Sampling, bonus: bool) -> bool:
+    """Whether the block has the law of `p` processed like this. bonus: only after the last draft."""
     tables = processing.instance(finding.instance).target.tables[: finding.law.depth + 1]
     if bonus:
         tables = [*finding.target.tables[: finding.law.depth], tables[-1]]
     law = BlockLaw(list(map(_floats, finding.law.correction)), FLOAT64)
-    return bool(law.max_deviation(TableProcess(list(map(_floats, tables)), "target")) <= FITTED)
+    return bool(law.max_deviation(TableProcess(list(map(_floats, tables)), "target")) <= SAME)
 
 
 def _floats(values: Any) -> Any:
@@ -64,67 +69,35 @@ def _floats(values: Any) -> Any:
     return np.array(values, dtype=object).astype(float)
 
 
-def processings(finding: Finding, bonus: bool = False) -> Iterator[Sampling]:
-    """Processings of `p` that may give the law of the first token; or of the one after all drafts."""
+def _same(rows: Any, others: Any) -> bool:
+    return bool((abs(_floats(rows) - _floats(others)) <= SAME).all())
+
+
+def _processings(finding: Finding, bonus: bool) -> Iterator[Sampling]:
+    """Processings of `p` that give the law of the first token; or of the one after all drafts."""
     law, depth = finding.law, finding.law.depth if bonus else 0
     context = int(np.argmax(law.reach[depth]))
     raw = _floats(finding.instance.target.tables[depth][context])
-    emitted = _floats(law.correction[depth][context] if bonus else first_token(finding))
-    for temperature in _fitted(raw, emitted):
-        yield Sampling(temperature=temperature)
-    for kept in range(1, len(raw)):
-        yield Sampling(top_k=kept)
-    for mass in NUCLEI:
-        yield Sampling(top_p=mass)
+    made = _floats(law.correction[depth][context]) if bonus else _floats(first_token(finding))
+    for processing in candidates(len(raw)) if made.sum() > 0 else ():
+        if _same(processing.rows(raw[None])[0] * made.sum(), made):
+            yield processing
 
 
-def _fitted(raw: Any, other: Any) -> Iterator[float]:
-    """The temperature that makes two entries of a row those of another, if any does."""
-    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], other[a], other[b]) > 0]
-    apart = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(other[a] / other[b])) > FITTED]
-    for a, b in apart[:1]:
-        temperature = log(raw[a] / raw[b]) / log(other[a] / other[b])
-        if temperature > 0:
-            yield _short(temperature)
-
-
-def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
+def _draft_temperatures(evidence: Evidence) -> Iterator[Sampling]:
     """Temperatures of the `q` with which a token-by-token verifier would accept the first draft as often."""
-    if not finding.law.depth:
+    finding, draft = evidence.finding, evidence.draft_row
+    if draft is None or not finding.law.depth or not _is_telling(evidence):
         return
-    p = [float(x) for x in finding.target.row(())]
-    q = _floats(draft)
-    for token, reach in enumerate(finding.law.reach[1]):
-        if 0 < float(reach) < q[token] - FITTED and p[token] > 0:
-            yield from _solutions(q, token, q[token] * p[token] / float(reach))
-            return
+    p, q, accepted = _floats(finding.target.row(())), _floats(draft), _floats(finding.law.reach[1])
+    for processing in candidates(len(q)):
+        if processing.temperature > 0 and processing.temperature != 1:
+            judged = processing.rows(q[None])[0]
+            ratios = np.divide(p, judged, out=np.ones_like(p), where=judged > 0)
+            if _same(q * ratios.clip(max=1), accepted):
+                yield processing
 
 
-def _solutions(q: Any, token: int, wanted_mass: float) -> Iterator[float]:
-    """Temperatures at which `q` has that mass on a token, each to some twelve digits."""
-
-    def off(temperature: float) -> float:
-        powers = np.where(q > 0, q, 0) ** (1 / temperature)
-        return float(powers[token] / powers.sum() - wanted_mass)
-
-    edges = np.geomspace(COLDEST, HOTTEST, STEPS)
-    for low, high in pairwise(edges):
-        if off(low) * off(high) > 0:
-            continue
-        below, above = float(low), float(high)
-        for _ in range(60):
-            middle = (below + above) / 2
-            below, above = (middle, above) if off(below) * off(middle) > 0 else (below, middle)
-        yield _short(below)
-
-
-def _short(temperature: float) -> float:
-    """The temperature rounded to four digits, if it is within `FITTED` of that."""
-    return round(temperature, 4) if abs(round(temperature, 4) - temperature) < FITTED else temperature
-
-
-#: Deviations must be at least this many times `FITTED`; otherwise p itself would fit as well.
-TELLING = 100
 #: What may be raw, in the words of the report.
 _RAW = {("draft",): "q raw and p processed", ("target",): "p raw and q processed", ("target", "draft"): "raw rows"}
 _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
@@ -136,7 +109,7 @@ _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
 
 def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
-    processing = _processing(evidence)
+    processing = _processing(evidence, bonus=False)
     return f"the whole block has the law of p with {processing}" if processing else None
 
 
@@ -146,15 +119,17 @@ def processed_bonus(evidence: Evidence) -> str | None:
     return f"that token has the law of p with {processing}, and everything before it is right" if processing else None
 
 
-def _processing(evidence: Evidence, bonus: bool = False) -> Sampling | None:
-    if not evidence.audit.processing.is_identity or evidence.audit.batch > 1:
+def _processing(evidence: Evidence, bonus: bool) -> Sampling | None:
+    if not evidence.audit.processing.is_identity or evidence.audit.batch > 1 or not _is_telling(evidence):
         return None
-    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
-        return None
-    for processing in processings(evidence.finding, bonus):
-        if all(has_law_of(item, processing, bonus) for item in evidence.compared):
+    for processing in _processings(evidence.finding, bonus):
+        if all(_has_law_of(item, processing, bonus) for item in evidence.compared):
             return processing
     return None
+
+
+def _is_telling(evidence: Evidence) -> bool:
+    return float(evidence.finding.check.max_deviation) > TELLING * SAME
 
 
 def told_otherwise(evidence: Evidence) -> str | None:
@@ -174,17 +149,9 @@ def told_otherwise(evidence: Evidence) -> str | None:
 
 def _relation(before: TableProcess, after: TableProcess) -> Sampling | None:
     """The sampling by which the second rows come from the first, if it is a common one."""
-    row, other = (_floats(process.row(())) for process in (before, after))
-    candidates = [Sampling(0), *(Sampling(top_k=kept) for kept in range(1, before.vocab_size))]
-    candidates += [Sampling(top_p=mass) for mass in NUCLEI] + [Sampling(bits=bits) for bits in range(1, 9)]
-    candidates += [Sampling(temperature=fit) for fit in _fitted(row, other)]
-    for sampling in candidates:
-        made = sampling.process(before)
-        assert isinstance(made, TableProcess)
-        pairs = zip(made.tables, after.tables, strict=True)
-        if all((abs(ours - theirs).astype(float) <= FITTED).all() for ours, theirs in pairs):
-            return sampling
-    return None
+    pairs = list(zip(before.tables, after.tables, strict=True))
+    fitting = (one for one in candidates(before.vocab_size) if all(_same(one.rows(raw), rows) for raw, rows in pairs))
+    return next(fitting, None)
 
 
 def judged_otherwise(evidence: Evidence) -> str | None:
@@ -197,15 +164,10 @@ def judged_otherwise(evidence: Evidence) -> str | None:
                 if evidence.behaves_like(_shown(verifier, names, evidence.given_rows)):
                     return law_is_that_of(f"{verifier_name} with {text}")
         return None
-    draft = evidence.draft_row
-    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
-        return None
-    for temperature in draft_temperatures(evidence.finding, draft) if draft is not None else ():
-        rows = partial(_tempered, evidence, Sampling(temperature=temperature))
-        if evidence.behaves_like(_shown(TokenWise(), ("draft",), rows)):
+    for processing in _draft_temperatures(evidence):
+        if evidence.behaves_like(_shown(TokenWise(), ("draft",), partial(_processed, evidence, processing))):
             return law_is_that_of(
-                f"token-by-token verification with q at temperature {temperature:.6g}, where the drafts come from q "
-                "itself"
+                f"token-by-token verification with q at {processing}, where the drafts come from q itself"
             )
     return None
 
@@ -233,5 +195,5 @@ def _shown(
     return lambda finding: Reprocessed(verifier, rows(finding), names)
 
 
-def _tempered(evidence: Evidence, processing: Sampling, finding: Finding) -> Instance:
+def _processed(evidence: Evidence, processing: Sampling, finding: Finding) -> Instance:
     return evidence.given_rows(replace(finding, instance=processing.instance(finding.instance)))
