@@ -148,13 +148,13 @@ def _shifted() -> Iterator[Suspect]:
         yield Suspect(text, _off(*rows, step, bonus=_bonus(bonus), wraps=wraps))
 
 
-def _each(words: str, make: Callable[[Corrections], Verifier]) -> list[Suspect]:
+def _correcting(words: str, make: Callable[[Corrections], Verifier]) -> list[Suspect]:
     """A verifier that corrects from the residual, and from `p`."""
     return [Suspect(f"{words}, correcting from {row}", make(weights)) for row, weights in _FROM.items()]
 
 
 def _tokenwise(words: str, **options: Any) -> list[Suspect]:
-    return _each(words, lambda weights: TokenWise(corrects=correcting(weights), **options))
+    return _correcting(words, lambda weights: TokenWise(corrects=correcting(weights), **options))
 
 
 #: Bugs of which verifiers are known, in the order in which hypotheses are reported.
@@ -221,8 +221,8 @@ _KNOWN: Sequence[Entry] = (
     _behaves(
         "late rejection",
         "a rejection does not end the block: drafts after it are judged, and decide how many are kept",
-        *_tokenwise(f"{_TOKENS} that keeps as many tokens as were accepted", kept="counted"),
-        *_tokenwise(f"{_TOKENS} that keeps all tokens up to the last accepted one", kept="latest"),
+        *_tokenwise(f"{_TOKENS} that keeps as many tokens as were accepted", keeps="counted"),
+        *_tokenwise(f"{_TOKENS} that keeps all tokens up to the last accepted one", keeps="latest"),
     ),
     _behaves(
         "greedy bonus",
@@ -253,8 +253,8 @@ _KNOWN: Sequence[Entry] = (
     _behaves(
         "longest of independent paths",
         "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
-        *_each("the longest of independently tested paths, the first of equal ones", Longest),
-        *_each("the longest of independently tested paths, the last of equal ones", partial(Longest, last=True)),
+        *_correcting("the longest of independently tested paths, the first of equal ones", Longest),
+        *_correcting("the longest of independently tested paths, the last of equal ones", partial(Longest, last=True)),
     ),
     _behaves(
         "uncapped ratio",

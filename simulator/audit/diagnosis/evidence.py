@@ -1,19 +1,19 @@
 """The evidence about a refuted function: laws of verifiers with known bugs, and the function under other conditions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 from draftproof.simulator.audit.batches import VerifyAll
-from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
+from draftproof.simulator.audit.instances import probe
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
-from draftproof.simulator.symbolic import Settings
+from draftproof.simulator.protocol import Vector, Verifier
 
+#: Another instance in place of one.
+Change = Callable[[Instance], Instance]
 #: A suspect's law is compared on the finding, and on at most this many other refuted and passed instances each.
 OTHERS = 2
 
@@ -84,7 +84,7 @@ class Evidence:
         others = [finding for finding in self.findings if finding is not self.finding and not finding.lossless]
         if others:
             return others
-        made = self._run("probe", self.finding, lambda at, scheme: self.audit.judge(probe(at, scheme), scheme))
+        made = self.again(self.finding, "probe", changed=partial(probe, scheme=self.finding.scheme))
         return [] if made is None else [made]
 
     def _agrees(self, suspect: Verifier | Callable[[Finding], Verifier], finding: Finding) -> bool:
@@ -95,36 +95,25 @@ class Evidence:
             return False
         return _is_law(law, finding)
 
-    def lossless_if(self, condition: Callable[[Finding], Finding | None]) -> bool:
-        """Whether a condition makes it lossless on the finding and on a second instance."""
-        refuted = [self.finding, *self._refuted()[:1]]
-        return all(check is not None and check.lossless for check in map(condition, refuted))
+    def lossless_if(self, name: str, audit: Audit | None = None, changed: Change = lambda instance: instance) -> bool:
+        """Whether it is lossless under other conditions, on the finding and on a second instance; see `again`."""
+        checks = [self.again(finding, name, audit, changed) for finding in (self.finding, *self._refuted()[:1])]
+        return all(check is not None and check.lossless for check in checks)
 
-    def under(self, settings: Settings, finding: Finding) -> Finding | None:
-        """A finding of the function followed under these settings."""
-        return self._run(str(settings), finding, self.audit.under(settings).judge)
+    def again(
+        self, finding: Finding, name: str, audit: Audit | None = None, changed: Change = lambda instance: instance
+    ) -> Finding | None:
+        """The finding of another audit, or on a changed instance; None where the function does not take that.
 
-    def grouped(self, finding: Finding) -> Finding | None:
-        """A finding with paths of a common prefix side by side; see `Audited`."""
-        shown = replace(self.audit.audited, grouped=True)
-        return self._run("grouped", finding, replace(self.audit, audited=shown).judge)
-
-    def without_context(self, finding: Finding) -> Finding | None:
-        """A finding where `p` and `q` do not depend on the context."""
-        return self._run("context", finding, lambda at, scheme: self.audit.judge(context_free(at), scheme))
-
-    def with_true_q(self, finding: Finding) -> Finding | None:
-        """A finding of the function when it is handed the `q` that drafts come from."""
-
-        def judge(at: Instance, scheme: DraftScheme) -> Finding:
-            return self.audit.judge(replace(at, draft=telling(at.draft, None)), scheme)
-
-        return self._run("told", finding, judge)
-
-    @property
-    def with_p_equal_q(self) -> Finding | None:
-        """The finding where nothing can be rejected, so that the block shows what was drafted."""
-        return self._run("equal", self.finding, lambda at, scheme: self.audit.judge(with_equal_rows(at), scheme))
+        name: of these conditions, under which a finding is judged once.
+        """
+        key = name, id(finding)
+        if key not in self._again:
+            try:
+                self._again[key] = (audit or self.audit).judge(changed(finding.instance), finding.scheme)
+            except DraftproofError:  # an instance that the function does not take is no evidence
+                self._again[key] = None
+        return self._again[key]
 
     @property
     def draft_row(self) -> Vector | None:
@@ -136,12 +125,3 @@ class Evidence:
     def given_rows(self, finding: Finding) -> Instance:
         """The instance of a finding in the arithmetic of the audit, before its rows are processed."""
         return finding.instance.converted(self.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
-
-    def _run(self, name: str, finding: Finding, run: Callable[[Instance, DraftScheme], Finding]) -> Finding | None:
-        key = name, id(finding)
-        if key not in self._again:
-            try:
-                self._again[key] = run(finding.instance, finding.scheme)
-            except DraftproofError:  # an instance that the function does not take is no evidence
-                self._again[key] = None
-        return self._again[key]

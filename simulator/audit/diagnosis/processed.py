@@ -13,7 +13,7 @@ from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive
 from draftproof.simulator.audit.followed import rows_from
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import tabulate
+from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
@@ -135,7 +135,11 @@ def _is_telling(evidence: Evidence) -> bool:
 def told_otherwise(evidence: Evidence) -> str | None:
     """The function is handed another `q` than the drafts come from, and is lossless once it is handed that one."""
     instance = evidence.finding.instance
-    if instance.draft.told is None or not evidence.lossless_if(evidence.with_true_q):
+
+    def with_true_q(at: Instance) -> Instance:
+        return replace(at, draft=telling(at.draft, None))
+
+    if instance.draft.told is None or not evidence.lossless_if("told", changed=with_true_q):
         return None
     told = tabulate(instance.draft.told, instance.draft.depth, instance.draft.arithmetic)
     after, before = _relation(instance.draft, told), _relation(told, instance.draft)

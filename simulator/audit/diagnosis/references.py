@@ -141,15 +141,15 @@ class TokenWise:
     """Token-by-token verification of the first path.
 
     accepts: the probability of accepting the token at a place. corrects: the weights of the token after a rejection.
-    bonus: of the one after the last draft. kept: "" where the tokens before the first rejection are kept; "counted" for
-    as many as were accepted, "latest" for those up to the last accepted one. wraps: see `At`. where: both rules hold
-    there, and the right ones elsewhere.
+    bonus: of the one after the last draft. keeps: "" for the tokens before the first rejection, "counted" for as many
+    as were accepted, "latest" for those up to the last accepted one. wraps: see `At`. where: both rules hold there, and
+    the right ones elsewhere.
     """
 
     accepts: Callable[[At], Any] = ratio
     corrects: Callable[[At], Vector] = RIGHT
     bonus: Callable[[At], Vector] = At.p
-    kept: str = ""
+    keeps: str = ""
     wraps: bool = False
     where: Where = everywhere
 
@@ -162,13 +162,13 @@ class TokenWise:
         accepted: list[bool] = []
         for rule, at in zip(rules, places, strict=False):
             accepted.append(coin.flip(rule.accepts(at)))
-            if not (accepted[-1] or self.kept):
+            if not (accepted[-1] or self.keeps):
                 break
-        kept = sum(accepted)
-        if self.kept == "latest":
-            kept = max((place + 1 for place, answer in enumerate(accepted) if answer), default=0)
-        last = rules[kept].corrects if kept < len(rules) else self.bonus
-        return Verdict(path[kept].context, coin.choose(last(places[kept])))
+        count = sum(accepted)
+        if self.keeps == "latest":
+            count = max((place + 1 for place, answer in enumerate(accepted) if answer), default=0)
+        last = rules[count].corrects if count < len(rules) else self.bonus
+        return Verdict(path[count].context, coin.choose(last(places[count])))
 
 
 @dataclass(frozen=True)
@@ -305,9 +305,9 @@ class CommonMinimum:
         paths = [first_path(root) for root in roots]
         own = [len(TokenWise().verify(root, coin).accepted) - len(root.context) for root in roots]
         verdicts = []
-        for path, kept in zip(paths, own, strict=True):
+        for path, count in zip(paths, own, strict=True):
             node = path[min(own)]
-            weights = residual if kept == min(own) else self.corrections
+            weights = residual if count == min(own) else self.corrections
             verdicts.append(
                 Verdict(node.context, coin.choose(weights(node.target, node.draft) if node.children else node.target))
             )

@@ -21,6 +21,7 @@ from draftproof.simulator.audit.diagnosis.references import (
     relaxed,
 )
 from draftproof.simulator.audit.followed import Audited
+from draftproof.simulator.audit.instances import context_free, with_equal_rows
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.protocol import Draws
@@ -50,21 +51,21 @@ class Multiplied:
         coins: Any = 1
         ratios: Any = 1
         weights: list[Any] = [1]  # of block verification
-        kept = 0
+        count = 0
         for place, token in enumerate(draft_token_ids):
             ratio = target_probs[place][token] / draft_probs[place][token]
             coins, ratios = coins * uniforms[place], ratios * min(1, ratio)
             weights.append(min(1, weights[-1] * ratio))
             if coins < ratios:
-                kept = place + 1
+                count = place + 1
             elif self.end == ENDS[0]:
                 break
-        row = target_probs[kept]
-        if kept < len(draft_token_ids) and self.correction != CORRECTIONS[1]:
-            scale = 1 if self.correction == CORRECTIONS[0] else weights[kept]
-            excess = [max(scale * a - b, 0) for a, b in zip(row, draft_probs[kept], strict=True)]
+        row = target_probs[count]
+        if count < len(draft_token_ids) and self.correction != CORRECTIONS[1]:
+            scale = 1 if self.correction == CORRECTIONS[0] else weights[count]
+            excess = [max(scale * a - b, 0) for a, b in zip(row, draft_probs[count], strict=True)]
             row = excess if sum(excess) > 0 else row if self.correction != CORRECTIONS[3] else [1]
-        return [[*draft_token_ids[:kept], _chosen(row, final_uniforms[0])]]
+        return [[*draft_token_ids[:count], _chosen(row, final_uniforms[0])]]
 
     def __str__(self) -> str:
         judged = "a product of uniforms compared with the product of the capped ratios"
@@ -82,7 +83,7 @@ Test = Callable[[Evidence], str | None]
 
 def _lossless_apart(evidence: Evidence, what: str) -> bool:
     """Whether the function is lossless where numbers are independent that are equal; what: see `Settings`."""
-    return evidence.lossless_if(partial(evidence.under, Settings(apart=what)))
+    return evidence.lossless_if(what, evidence.audit.under(Settings(apart=what)))
 
 
 def same_law(suspects: Sequence[Suspect], deepest: bool = False) -> Test:
@@ -180,7 +181,9 @@ def raced_twice(evidence: Evidence) -> str | None:
 
 def leaves(evidence: Evidence) -> str | None:
     """It is lossless with paths of a common prefix side by side."""
-    cured = evidence.audit.audited.interface.multi_path and evidence.lossless_if(evidence.grouped)
+    audited = evidence.audit.audited
+    audit = replace(evidence.audit, audited=replace(audited, grouped=True))
+    cured = audited.interface.multi_path and evidence.lossless_if("grouped", audit)
     return "it becomes lossless when paths with a common prefix are handed over side by side" if cured else None
 
 
@@ -189,16 +192,18 @@ def declared(evidence: Evidence, greedy: bool = False) -> str | None:
 
     greedy: whether that is the likeliest token.
     """
-    finding, q = evidence.with_p_equal_q, evidence.draft_row
-    if not evidence.audit.audited.interface.drafts or finding is None or q is None or finding.at_depth(0) is None:
+    q = evidence.draft_row
+    if not evidence.audit.audited.interface.drafts or q is None:
         return None
-    place = finding.at_depth(0)
-    assert place is not None
+    finding = evidence.again(evidence.finding, "equal", changed=with_equal_rows)
+    place = None if finding is None else finding.at_depth(0)
+    if finding is None or place is None:
+        return None
     p, drafted = evidence.finding.target.row(()), first_token(finding)
     if greedy is not bool(drafted[int(np.argmax(q))] >= 1 - finding.tolerance):
         return None
-    kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
-    expected = kept + (1 - kept.sum()) * residual(p, q)
+    accepted = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
+    expected = accepted + (1 - accepted.sum()) * residual(p, q)
     if not (abs(expected - first_token(evidence.finding)).astype(float) <= evidence.finding.tolerance).all():
         return None
     return (
@@ -209,7 +214,7 @@ def declared(evidence: Evidence, greedy: bool = False) -> str | None:
 
 def context(evidence: Evidence) -> str | None:
     """It is lossless where rows do not depend on the context."""
-    cured = evidence.lossless_if(evidence.without_context)
+    cured = evidence.lossless_if("context", changed=context_free)
     return "it is lossless where p and q are the same after every context, and only there" if cured else None
 
 
