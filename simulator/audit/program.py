@@ -28,10 +28,9 @@ from typing import IO, Any
 
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.cells import ENDS, MISSED, RESOLUTION, Cells, Point
-from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, SEED_NAMES, kind_of, read_block, read_requests
+from draftproof.simulator.audit.interfaces import Interface
+from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, SEED_NAMES, kind_of, own_results, read_whole
 from draftproof.simulator.errors import InvalidInput, cut
-from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.decide.session import followed, suspended
 from draftproof.simulator.symbolic.where import SAMPLE
@@ -311,11 +310,8 @@ class Program(Arguments):
 
 def as_program(interface: Interface) -> Interface:
     """The interface for programs: rows are lists, and the answer is the whole output."""
-
-    def read(call: Call, result: Any, wants: str) -> list[Verdict]:
-        return read_requests(call, result, wants) if call.batched else [read_block(result, (), wants)]
-
-    return replace(interface, read=read, libraries=("python",), returns="tokens, the whole output of each request")
+    returns = "tokens, the whole output of each request"
+    return replace(interface, results=own_results, read=read_whole, libraries=("python",), returns=returns)
 
 
 def _times(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The interfaces of functions of other projects: how they get drafts and return blocks; one file each."""
+"""The interfaces of functions of other projects: how they get drafts and return blocks."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -6,16 +6,13 @@ from types import MappingProxyType
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of
 from draftproof.simulator.audit.interfaces.chain import CHAIN
-from draftproof.simulator.audit.interfaces.coins import COINS
-from draftproof.simulator.audit.interfaces.eagle import EAGLE
+from draftproof.simulator.audit.interfaces.flat import COINS, VLLM
 from draftproof.simulator.audit.interfaces.loop import LOOP
-from draftproof.simulator.audit.interfaces.posterior import POSTERIOR
+from draftproof.simulator.audit.interfaces.one_path import TENSORRT_LLM, TRANSFORMERS
+from draftproof.simulator.audit.interfaces.posterior import EAGLE, POSTERIOR
 from draftproof.simulator.audit.interfaces.sglang import SGLANG, SGLANG_CHAIN
 from draftproof.simulator.audit.interfaces.step import STEP, SelfDrafted
-from draftproof.simulator.audit.interfaces.tensorrt_llm import TENSORRT_LLM
-from draftproof.simulator.audit.interfaces.transformers import TRANSFORMERS
 from draftproof.simulator.audit.interfaces.tree import PATHS, TREE
-from draftproof.simulator.audit.interfaces.vllm import VLLM
 from draftproof.simulator.audit.interfaces.vllm_v2 import VLLM_V2
 from draftproof.simulator.errors import InvalidInput
 

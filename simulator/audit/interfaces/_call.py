@@ -121,6 +121,11 @@ class Call:
         return any(parameter.name == name for parameter in self.parameters)
 
 
+def own_results(call: Call, result: Any, wants: str) -> Sequence[Any]:
+    """The result of every request: of a function of one the whole of it."""
+    return by_request(result, len(call.nodes)) if call.batched else [result]
+
+
 #: What makes an argument.
 Maker = Callable[[Call], Any]
 
@@ -129,8 +134,9 @@ Maker = Callable[[Call], Any]
 class Interface:
     """How a kind of function is called and read.
 
-    arguments: what makes each argument, by its name. read: the blocks that a result means, given what is wanted, in
-    words. returns: in words, for people. by_name: whether a function gets those arguments that it names as parameters,
+    arguments: what makes each argument, by its name. read: the block that the result of one request means, given the
+    root of its drafts and what is wanted, in words. results: those of all requests, given that of the call. returns:
+    what is wanted, for people. by_name: whether a function gets those arguments that it names as parameters,
     in place of all (`in_its_order`). takes: their shapes in words; what is to be said beyond their names if `by_name`.
     count: how many arguments are handed over in their order. further: what makes those that are handed over by name
     where a function names them; the names of random numbers are kinds of `NOISE_KINDS`. usual: the name in `arguments`
@@ -143,8 +149,9 @@ class Interface:
 
     name: str
     arguments: Mapping[str, Maker]
-    read: Callable[[Call, Any, str], Sequence[Verdict]]
+    read: Callable[[Call, Any, DraftNode, str], Verdict]
     returns: str
+    results: Callable[[Call, Any, str], Sequence[Any]] = own_results
     takes: str = ""
     by_name: bool = False
     count: Callable[[Call], int | None] = lambda call: None
@@ -174,7 +181,9 @@ class Interface:
         known = [] if self.by_name else list(self.arguments)[: self.count(call)]
         names = in_its_order(call.parameters, known, self.name)
         result = call.result({name: self.arguments[name](call) for name in names}, self._named(call, len(names)))
-        return self.read(call, result, f"the {self.name} interface wants {self.returns}")
+        wants = f"the {self.name} interface wants {self.returns}"
+        results = self.results(call, result, wants)
+        return [self.read(call, own, root, wants) for own, root in zip(results, call.nodes, strict=True)]
 
     @property
     def _known(self) -> str:
@@ -251,13 +260,13 @@ def read_block(result: Any, path: Context, wants: str, padded: bool = True) -> V
 
 def whole_tokens(output: Context, padded: bool = False) -> Context:
     """The output without placeholders at its end, where it is padded; raises `BrokenResult` for any other one."""
-    kept = output
-    while padded and kept and kept[-1] == PLACEHOLDER:
-        kept = kept[:-1]
-    if PLACEHOLDER in kept:
+    block = output
+    while padded and block and block[-1] == PLACEHOLDER:
+        block = block[:-1]
+    if PLACEHOLDER in block:
         where = "between" if padded else "among its"
         raise BrokenResult(f"it returned {PLACEHOLDER} {where} tokens: {list(output)}")
-    return kept
+    return block
 
 
 def _prefix(path: Context, count: int) -> Context:
@@ -289,15 +298,25 @@ def by_request(result: Any, count: int) -> list[Any]:
     raise InvalidVerifier(f"it returned {shown(result)}; it must hold one result for each of {count} requests")
 
 
-def read_requests(call: Call, result: Any, wants: str, padded: bool = True) -> list[Verdict]:
-    """The blocks of whole outputs, one for each request, as `read_block` reads them; raises `InvalidVerifier`."""
-    outputs = [list(item) if isinstance(item, tuple) else item for item in by_request(result, len(call.nodes))]
-    return [read_block(item, path, wants, padded) for item, path in zip(outputs, call.drafted, strict=True)]
+def whole_outputs(call: Call, result: Any) -> list[Any]:
+    """The output of every request, from a list or array over requests also where there is one."""
+    return [list(own) if isinstance(own, tuple) else own for own in by_request(result, len(call.nodes))]
 
 
-def padded_to(length: int, values: Sequence[Any], filler: Any) -> list[Any]:
-    """The values with fillers behind them, so many in all."""
-    return [*values, *[filler] * (length - len(values))]
+def read_whole(call: Call, result: Any, root: DraftNode, wants: str) -> Verdict:
+    """The block of a whole output, which placeholders may follow; raises `InvalidVerifier`."""
+    return read_block(result, (), wants)
+
+
+def read_counted(call: Call, result: Any, root: DraftNode, wants: str) -> Verdict:
+    """The block of a whole output of which every token counts; raises `InvalidVerifier`."""
+    return read_block(result, (), wants, padded=False)
+
+
+def padded(lists: Sequence[Sequence[Any]], filler: Any) -> list[list[Any]]:
+    """The lists with fillers behind them, as long as the longest."""
+    longest = max(map(len, lists))
+    return [[*values, *[filler] * (longest - len(values))] for values in lists]
 
 
 def nodes_of(root: DraftNode) -> list[DraftNode]:

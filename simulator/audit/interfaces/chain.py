@@ -6,46 +6,33 @@ as a fourth argument.
 
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import (
-    PLACEHOLDER,
-    Call,
-    Interface,
-    by_request,
-    noise,
-    padded_to,
-    read_block,
-)
-from draftproof.simulator.protocol import Verdict
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, noise, padded, read_block
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import DraftNode, Verdict
 
 
 def _tokens(call: Call) -> Any:
-    tokens = [padded_to(max(call.lengths), path, PLACEHOLDER) for path in call.drafted]
+    tokens = padded(call.drafted, PLACEHOLDER)
     return call.rows.integers(tokens if call.batched else tokens[0])
 
 
 def _draft(call: Call) -> Any:
     if not call.batched:
         return call.rows.rows(call.q[0], call.size)
-    return call.rows.array([padded_to(max(call.lengths), rows, [0] * call.size) for rows in call.q])
+    return call.rows.array(padded(call.q, [0] * call.size))
 
 
 def _target(call: Call) -> Any:
-    rows = [padded_to(max(call.lengths) + 1, rows, [0] * call.size) for rows in call.p]
+    rows = padded(call.p, [0] * call.size)
     return call.rows.array(rows if call.batched else rows[0])
-
-
-def _count(call: Call) -> int:
-    return 4 if call.batched else 3
 
 
 def _axes(call: Call) -> tuple[int, ...]:
     return (len(call.nodes),) if call.batched else ()
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
-    outputs = by_request(result, len(call.nodes)) if call.batched else [result]
-    wants += ", for each request" * call.batched
-    return [read_block(item, path, wants) for item, path in zip(outputs, call.drafted, strict=True)]
+def _read(call: Call, result: Any, root: DraftNode, wants: str) -> Verdict:
+    return read_block(result, first_path(root)[-1].context, wants + ", for each request" * call.batched)
 
 
 CHAIN = Interface(
@@ -56,7 +43,7 @@ CHAIN = Interface(
         "p": _target,
         "lengths": lambda call: call.rows.integers(call.lengths),
     },
-    count=_count,
+    count=lambda call: 4 if call.batched else 3,
     further=noise(lambda call: (*_axes(call), max(call.lengths)), _axes),
     read=_read,
     takes="(tokens, q, p): shapes (L,), (L, V), (L + 1, V); in a batch (B, L), (B, L, V), (B, L + 1, V), lengths (B,); "

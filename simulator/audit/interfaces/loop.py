@@ -97,9 +97,9 @@ def _prompt(call: Call) -> Any:
     return call.rows.integers([text] if call.rows.library == "torch" else text)
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+def _read(call: Call, result: Any, root: DraftNode, wants: str) -> Verdict:
     """The first new tokens; a text that is shorter goes on with the token that ends texts, where there is one."""
-    wanted, ends = _depth(call.root) + 1, call.ends
+    wanted, ends = _depth(root) + 1, call.ends
     plain = concrete(getattr(result, "sequences", result))
     while isinstance(plain, (list, tuple)) and len(plain) == 1 and isinstance(plain[0], (list, tuple)):
         plain = plain[0]
@@ -116,7 +116,7 @@ def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
         way_out = "a token that ends texts is given as processing eos=TOKEN"
         raise InvalidVerifier(f"it returned {len(new)} new tokens, {list(new)}, and was asked for {wanted}; {way_out}")
     new = whole_tokens(new[:wanted])
-    return [Verdict(new[:-1], new[-1])]
+    return Verdict(new[:-1], new[-1])
 
 
 LOOP = Interface(

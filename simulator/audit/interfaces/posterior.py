@@ -1,11 +1,21 @@
-"""The posterior interface: FUNCTION takes the target of every position of every candidate path, as arrays.
+"""The interfaces of candidate paths as arrays: posterior, and EAGLE's `evaluate_posterior` with buffers of its trees.
 
-`p[k, i]` is the row after `candidates[k, : i + 1]`; column 0 of the candidates is the token before the tree (0 here),
-so a path of `L` drafted tokens has `L + 1` columns. Shorter paths are padded with -1 and zeros. A function with a third
-positional parameter also gets `q`: `q[k, i]` is the row from which `candidates[k, i + 1]` was drawn, zeros at the end.
+posterior: FUNCTION takes the target of every position of every candidate path. `p[k, i]` is the row after
+`candidates[k, : i + 1]`; column 0 of the candidates is the token before the tree (0 here), so a path of `L` drafted
+tokens has `L + 1` columns. Shorter paths are padded with -1 and zeros. A function with a third positional parameter
+also gets `q`: `q[k, i]` is the row from which `candidates[k, i + 1]` was drawn, zeros at the end.
+
+eagle, by parameter name, with `K` candidate paths of the tree: logits `(K, L + 1, V)`, logarithms of `p`; candidates
+`(K, L + 1)`; logits_processor, which changes nothing. EAGLE-1 also asks for cart_candidates_prob `(K, L + 1)`, the
+probability with which each candidate was drawn, given its earlier siblings, which it can not equal; tree_candidates
+`(1, N)`, the tokens of all nodes, the pending one first; b_indices, by path and column, the places of the earlier
+siblings in these; op, by depth, the rows of `q` of the nodes that have children; p_indices, by path and column, the
+place of the parent's row in these. EAGLE-1 draws siblings without replacement, so audit it with
+`--scheme without_replacement`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from draftproof.simulator.arithmetic import to_fmpq
@@ -15,7 +25,9 @@ from draftproof.simulator.audit.interfaces._call import (
     Interface,
     by_request,
     integer,
-    padded_to,
+    nodes_of,
+    own_results,
+    padded,
     pair,
     paths_of,
     shown,
@@ -25,39 +37,39 @@ from draftproof.simulator.protocol import Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
 
-def _requests(call: Call) -> list[list[Context | None]]:
-    """The paths of every request, with None behind them where another request has more."""
-    requests = [paths_of(root) for root in call.nodes]
-    return [padded_to(max(map(len, requests)), paths, None) for paths in requests]
+def _after(path: Context, root: DraftNode, value: Callable[[DraftNode, int], Any]) -> list[Any]:
+    """What each step of a path gives: of the node before it, and its token."""
+    node, values = root, []
+    for token in path:
+        values.append(value(node, token))
+        node = node.child(token)
+    return values
 
 
-def _depth(call: Call) -> int:
-    return max(len(path or ()) for paths in _requests(call) for path in paths)
+def _by_path(call: Call, of_path: Callable[[Context, DraftNode], list[Any]], filler: Any) -> list[Any]:
+    """Lists for every path of every request, all as long as the longest; empty ones where another has more paths."""
+    requests = padded([[of_path(path, root) for path in paths_of(root)] for root in call.nodes], [])
+    longest = padded([values for request in requests for values in request], filler)
+    rows = [longest[place : place + len(requests[0])] for place in range(0, len(longest), len(requests[0]))]
+    return rows if call.batched else rows[0]
 
 
 def _candidates(call: Call) -> Any:
-    width = _depth(call) + 1
-    requests = [[padded_to(width, [0, *(path or ())], PLACEHOLDER) for path in paths] for paths in _requests(call)]
-    return call.rows.integers(requests if call.batched else requests[0])
+    return call.rows.integers(_by_path(call, lambda path, root: [0, *path], PLACEHOLDER))
 
 
-def _rows(call: Call, name: str) -> Any:
-    requests = [
-        [rows_on(root, path, name, _depth(call)) for path in paths]
-        for root, paths in zip(call.nodes, _requests(call), strict=True)
-    ]
-    return call.rows.array(requests if call.batched else requests[0])
+def _target(call: Call) -> Any:
+    def rows(path: Context, root: DraftNode) -> list[Any]:
+        return [root.target, *_after(path, root, lambda node, token: node.child(token).target)]
+
+    return call.rows.array(_by_path(call, rows, [0] * call.size))
 
 
-def rows_on(root: DraftNode, path: Context | None, name: str, depth: int) -> list[Any]:
-    """The rows "target" or "draft" of the nodes on a path, padded with zeros to `depth + 1`; zeros for no path."""
-    node, rows = root, []
-    for token in path or ():
-        rows.append(getattr(node, name))
-        node = node.child(token)
-    if path is not None and name == "target":
-        rows.append(node.target)
-    return padded_to(depth + 1, rows, [0] * len(root.target))
+def _draft(call: Call) -> Any:
+    def rows(path: Context, root: DraftNode) -> list[Any]:
+        return [*_after(path, root, lambda node, token: node.draft), [0] * call.size]
+
+    return call.rows.array(_by_path(call, rows, [0] * call.size))
 
 
 def _count(call: Call) -> int:
@@ -70,18 +82,14 @@ def _count(call: Call) -> int:
     return 3 if len([name for name in required if name not in call.keywords]) > 2 else 2
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
-    if not call.batched:
-        return [read_posterior(call, result, call.root, paths_of(call.root), wants)]
-    if isinstance(result, tuple) and len(result) == 3 and not all(isinstance(part, tuple) for part in result):
-        result = list(zip(*(by_request(part, len(call.nodes)) for part in result), strict=True))
-    return [
-        read_posterior(call, item, root, paths_of(root), wants)
-        for item, root in zip(by_request(result, len(call.nodes)), call.nodes, strict=True)
-    ]
+def _results(call: Call, result: Any, wants: str) -> Sequence[Any]:
+    arrays = isinstance(result, tuple) and len(result) == 3 and not all(isinstance(part, tuple) for part in result)
+    if call.batched and arrays:
+        return list(zip(*(by_request(part, len(call.nodes)) for part in result), strict=True))
+    return own_results(call, result, wants)
 
 
-def read_posterior(call: Call, result: Any, root: DraftNode, paths: Sequence[Context], wants: str) -> Verdict:
+def _block(call: Call, result: Any, root: DraftNode, paths: Sequence[Context], wants: str) -> Verdict:
     """The block that `(best candidate, accept length, next token or row)` means; raises `InvalidVerifier`."""
     candidate, accepts, last = pair(result, wants, 3)
     best = integer(candidate, "the best candidate")
@@ -101,16 +109,81 @@ def read_posterior(call: Call, result: Any, root: DraftNode, paths: Sequence[Con
 
 POSTERIOR = Interface(
     name="posterior",
-    arguments={
-        "p": lambda call: _rows(call, "target"),
-        "candidates": _candidates,
-        "q": lambda call: _rows(call, "draft"),
-    },
+    arguments={"p": _target, "candidates": _candidates, "q": _draft},
     count=_count,
-    read=_read,
+    results=_results,
+    read=lambda call, result, root, wants: _block(call, result, root, paths_of(root), wants),
     takes="(p, candidates[, q]): shapes (paths, L + 1, V), (paths, L + 1), (paths, L + 1, V); B first in a batch",
     returns="(best candidate, accept length, next token or next-token row)",
     multi_path=True,
     batches=True,
     libraries=("numpy", "torch"),
+)
+
+
+def unchanged(input_ids: Any, scores: Any) -> Any:
+    """A logits processor that changes nothing."""
+    return scores
+
+
+def _paths(call: Call) -> list[Context]:
+    """Those of EAGLE's trees, whose nodes have different children."""
+    return list(dict.fromkeys(paths_of(call.root)))
+
+
+def _columns(call: Call, first: Any, value: Callable[[DraftNode, int], Any], filler: Any) -> list[list[Any]]:
+    """By path and column: something for the pending token, then what every step gives."""
+    return padded([[first, *_after(path, call.root, value)] for path in _paths(call)], filler)
+
+
+def _earlier(parent: DraftNode, token: int) -> list[int]:
+    """The siblings before a drafted token."""
+    drafted = list(dict.fromkeys(parent.children))
+    return drafted[: drafted.index(token)]
+
+
+def _probability(parent: DraftNode, token: int) -> Any:
+    left = sum(parent.draft) - sum(parent.draft[sibling] for sibling in _earlier(parent, token))
+    return parent.draft[token] / left if left > 0 else parent.draft[token]
+
+
+def _b_indices(call: Call) -> list[list[list[int]]]:
+    places = {node.context: place for place, node in enumerate(nodes_of(call.root))}
+    return _columns(
+        call, [], lambda parent, token: [places[(*parent.context, other)] for other in _earlier(parent, token)], []
+    )
+
+
+def _levels(call: Call) -> list[list[DraftNode]]:
+    """The nodes that have children, by depth."""
+    parents = [node for node in nodes_of(call.root) if node.children]
+    return [list(level) for _, level in groupby(parents, key=lambda node: len(node.context))]
+
+
+def _p_indices(call: Call) -> list[list[int]]:
+    places = {node.context: place for level in _levels(call) for place, node in enumerate(level)}
+    return _columns(call, 0, lambda parent, token: places[parent.context], 0)
+
+
+EAGLE = Interface(
+    name="eagle",
+    arguments={
+        "logits": lambda call: call.logits.array(
+            _columns(call, call.root.target, lambda parent, token: parent.child(token).target, [0] * call.size)
+        ),
+        "candidates": lambda call: call.rows.integers(_columns(call, 0, lambda parent, token: token, PLACEHOLDER)),
+        "logits_processor": lambda call: unchanged,
+        "cart_candidates_prob": lambda call: call.probabilities.array(_columns(call, 1, _probability, 0)),
+        "op": lambda call: [call.probabilities.array([node.draft for node in level]) for level in _levels(call)],
+        "p_indices": _p_indices,
+        "tree_candidates": lambda call: call.rows.integers(
+            [[0, *(node.context[-1] for node in nodes_of(call.root)[1:])]]
+        ),
+        "b_indices": _b_indices,
+    },
+    by_name=True,
+    read=lambda call, result, root, wants: _block(call, result, root, _paths(call), wants),
+    returns="(best candidate, accept length, next token or next-token row)",
+    multi_path=True,
+    libraries=("torch",),
 )

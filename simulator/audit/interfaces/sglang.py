@@ -23,11 +23,11 @@ from draftproof.simulator.audit.interfaces._call import (
     Maker,
     integer,
     nodes_of,
-    padded_to,
-    read_requests,
+    padded,
+    read_counted,
 )
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.symbolic import concrete
 
 #: No token, no slot.
@@ -57,7 +57,7 @@ def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
 
 def _by_slot(make: Callable[[list[DraftNode]], list[int]], filler: int) -> Maker:
     """Whole numbers by request and slot."""
-    return lambda call: call.rows.integers([padded_to(_most(call), make(nodes), filler) for nodes in _slots(call)])
+    return lambda call: call.rows.integers(padded(list(map(make, _slots(call))), filler))
 
 
 def _rows(name: str) -> Maker:
@@ -67,7 +67,7 @@ def _rows(name: str) -> Maker:
         nothing = [0] * call.size
         rows = [[getattr(node, name) for node in nodes] for nodes in _slots(call)]
         shown = [[nothing if row is None else row for row in own] for own in rows]
-        return call.rows.array([padded_to(_most(call), own, nothing) for own in shown])
+        return call.rows.array(padded(shown, nothing))
 
     return make
 
@@ -101,14 +101,13 @@ _ARGUMENTS: dict[str, Maker] = {
 }
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+def _results(call: Call, result: Any, wants: str) -> list[Any]:
     names = ("predicts", "accept_index", "accept_token_num")
     missing = [name for name in names if name not in call.made]
     if missing:
         raise InvalidVerifier(f"it has no parameter {missing[0]}; {wants}")
     buffers = [concrete(call.made[name]) for name in names]
-    outputs = [_output(buffers, request) for request in range(len(call.nodes))]
-    return read_requests(call, outputs, wants, padded=False)
+    return [_output(buffers, request) for request in range(len(call.nodes))]
 
 
 def _output(buffers: list[Any], request: int) -> list[Any]:
@@ -129,7 +128,8 @@ SGLANG = Interface(
     arguments=_ARGUMENTS,
     by_name=True,
     usual=lambda name: name.replace("retrieve", "retrive"),
-    read=_read,
+    results=_results,
+    read=read_counted,
     takes="draft_probs is 0",
     returns="the tokens in predicts at the slots accept_index[:, : accept_token_num + 1]",
     multi_path=True,

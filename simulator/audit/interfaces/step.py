@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block, tokens
+from draftproof.simulator.audit.interfaces._call import Call, Interface, read_whole, tokens
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, TokenProcess
@@ -88,7 +88,7 @@ def _row(call: Call, name: str) -> Callable[[Any], Any]:
 STEP = Interface(
     name="step",
     arguments={"p": lambda call: _row(call, "target"), "q": lambda call: _row(call, "draft")},
-    read=lambda call, result, wants: [read_block(result, (), wants)],
+    read=read_whole,
     takes="(p, q): functions from a context tuple to a row",
     returns="the block: the accepted tokens and the correction token, as one list",
     drafts=True,

@@ -34,11 +34,11 @@ def _root(call: Call) -> _Node:
     return _Node(call.root, rows, call.rows.array)
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+def _read(call: Call, result: Any, root: DraftNode, wants: str) -> Verdict:
     if isinstance(result, Verdict):
         result = (result.accepted, result.correction)
     accepted, correction = pair(result, wants)
-    return [Verdict(tokens(accepted, "the accepted part"), integer(correction, "the correction token"))]
+    return Verdict(tokens(accepted, "the accepted part"), integer(correction, "the correction token"))
 
 
 TREE = Interface(
@@ -60,7 +60,7 @@ PATHS = Interface(
         "q": lambda call: {node.context: call.rows.array(node.draft) for node in nodes_of(call.root) if node.children},
     },
     further=NOISE_OF_TREE,
-    read=lambda call, result, wants: [read_block(result, paths_of(call.root)[0], wants)],
+    read=lambda call, result, root, wants: read_block(result, paths_of(root)[0], wants),
     takes="(paths, p, q): list of token tuples, dictionaries from prefix tuple to row",
     returns="(accepted tokens, correction token), or the whole output as a list",
     without_drafts=True,

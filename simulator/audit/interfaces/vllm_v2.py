@@ -19,11 +19,11 @@ from draftproof.simulator.audit.interfaces._call import (
     Maker,
     by_request,
     integer,
-    padded_to,
+    padded,
     pair,
-    read_requests,
+    read_counted,
 )
-from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.protocol import DraftNode
 
 #: The position of the pending token of the first request, and by how much others are further.
 _POSITION = 8
@@ -33,7 +33,7 @@ _SEED = 1234
 
 def _draft_logits(call: Call) -> Any:
     even = [1 / call.size] * call.size  # logarithms need entries > 0
-    return call.logits.array([padded_to(max(call.lengths), rows, even) for rows in call.q])
+    return call.logits.array(padded(call.q, even))
 
 
 def _by_row(make: Callable[[int, int, DraftNode], int]) -> Maker:
@@ -48,11 +48,10 @@ def _by_request(make: Callable[[Call, int], int]) -> Maker:
     return lambda call: call.rows.integers([make(call, request) for request in range(len(call.nodes))])
 
 
-def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+def _results(call: Call, result: Any, wants: str) -> list[Any]:
     sampled, numbers = (by_request(part, len(call.nodes)) for part in pair(result, wants))
     counts = [integer(number, "the number of tokens") for number in numbers]
-    outputs = [list(row[:count]) for row, count in zip(sampled, counts, strict=True)]
-    return read_requests(call, outputs, wants, padded=False)
+    return [list(row[:count]) for row, count in zip(sampled, counts, strict=True)]
 
 
 VLLM_V2 = Interface(
@@ -72,7 +71,8 @@ VLLM_V2 = Interface(
         "num_speculative_steps": lambda call: max(call.lengths),
     },
     by_name=True,
-    read=_read,
+    results=_results,
+    read=read_counted,
     returns="(sampled, num_sampled): shapes (B, S + 1) and (B,); of each row the first tokens count",
     batches=True,
     libraries=("torch",),
