@@ -20,7 +20,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls
+from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls, suspended
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.triton.lanes import (
@@ -257,17 +257,26 @@ def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any)
 def _keyed(original: Any, number: Callable[..., Any], kind: str, parts: int) -> Any:
     """A function of `tl` that draws by seed and offset, one block of numbers or several independent ones.
 
-    number: gives one for a session and a stream, from the number of the part, seed, offset and rounds.
+    number: gives one for a session and a stream, from the number of the part and the offset.
     """
 
     def rule(session: Any, seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         streams: dict[Any, Any] = {}
 
-        def of_part(part: int, seed: Any, position: int) -> Any:
+        def stream(seed: Any, part: int) -> Any:
             key = without_seeds(seed), part
             if key not in streams:
                 streams[key] = session.seeded("triton", seed, key=key)
-            return number(session, streams[key], part, seed, position, int(n_rounds))
+            return streams[key]
+
+        seeds = _number(seed)
+        constant = seeds.dtype != _OBJECT and all(stream(int(item), 0).constant for item in np.unique(seeds))
+        if constant and session.gives_true_numbers(stream(int(seeds.flat[0]), 0)):
+            with suspended():
+                return original(seed, offset, n_rounds, **options)
+
+        def of_part(part: int, seed: Any, position: int) -> Any:
+            return number(session, stream(seed, part), part, position)
 
         tensor_type = getattr(_interpreter().tl, kind)
         made = tuple(_drawn(seed, offset, partial(of_part, part), tensor_type) for part in range(parts))
@@ -276,35 +285,15 @@ def _keyed(original: Any, number: Callable[..., Any], kind: str, parts: int) -> 
     return in_calls(original, rule)
 
 
-def _rand(session: Any, stream: Any, part: int, seed: Any, position: int, rounds: int) -> Any:
+def _rand(session: Any, stream: Any, part: int, position: int) -> Any:
     """A number of `tl.rand`, or of a part of `tl.rand4x`, whose first is `tl.rand`."""
-    if session.gives_true_numbers(stream):
-        return _uniform(_philox(seed, position, rounds)[part])
     return session.placed_uniform(stream, position, f"part {part} of tl.rand4x" if part else "tl.rand", 24)
 
 
-def _randint(session: Any, stream: Any, part: int, seed: Any, position: int, rounds: int) -> Any:
+def _randint(session: Any, stream: Any, part: int, position: int) -> Any:
     """Likewise of `tl.randint`, as a seed: numbers drawn with different ones are independent."""
-    if session.gives_true_numbers(stream):
-        return _philox(seed, position, rounds)[part]
     what = f"part {part} of tl.randint4x" if part else "tl.randint"
     return session.placed_seed(f"{what} number {position} of {stream.name}")
-
-
-def _philox(seed: int, offset: int, rounds: int) -> list[int]:
-    """The four whole numbers of 32 bits at an offset."""
-    word = 2**32
-    key, (a, b, c, d) = [seed % word, seed // word % word], (offset % word, offset // word % word, 0, 0)
-    for _ in range(rounds):
-        one, two = 0xD2511F53 * a, 0xCD9E8D57 * c
-        a, b, c, d = two // word ^ b ^ key[0], two % word, one // word ^ d ^ key[1], one % word
-        key = [(key[0] + 0x9E3779B9) % word, (key[1] + 0xBB67AE85) % word]
-    return [a, b, c, d]
-
-
-def _uniform(bits: int) -> float:
-    signed = bits - 2**32 if bits >= 2**31 else bits
-    return float(np.float32(-signed - 1 if signed < 0 else signed) * np.float32(4.6566127342e-10))
 
 
 def _absolute(original: Any) -> Any:
