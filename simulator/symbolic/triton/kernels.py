@@ -269,7 +269,7 @@ def _keyed(original: Any, number: Callable[..., Any], kind: str, parts: int) -> 
                 streams[key] = session.seeded("triton", seed, key=key)
             return streams[key]
 
-        seeds = _number(seed)
+        seeds, _ = _number(seed), _number(offset)
         constant = seeds.dtype != _OBJECT and all(stream(int(item), 0).constant for item in np.unique(seeds))
         if constant and session.gives_true_numbers(stream(int(seeds.flat[0]), 0)):
             with suspended():
