@@ -17,7 +17,7 @@ from draftproof.experiments.api.calls import SCHEME
 from draftproof.experiments.inputs.schemes import as_scheme
 from draftproof.experiments.inputs.verifiers import as_verifier
 from draftproof.experiments.models.pair.devices import check_fits, libraries, max_positions
-from draftproof.experiments.models.pair.pair import ROLES, Narrow, Pair, alike
+from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -123,6 +123,28 @@ def joined(ours: Sampling, theirs: Sampling) -> Sampling:
     return Sampling(**{**ours.settings, **theirs.settings})
 
 
+#: At most one in so many tokens of the larger model may be padding.
+PADDING = 32
+
+
+class Narrow:
+    """Wraps the model `wrapped_model` so that it has `size` tokens; other attributes are those of the model."""
+
+    def __init__(self, wrapped_model: Any, own: int, size: int) -> None:
+        self.wrapped_model, self._own, self._size = wrapped_model, own, size
+
+    def __call__(self, input_ids: Any, **given: Any) -> Any:
+        """The output of the model, with logits for `size` tokens."""
+        from torch.nn.functional import pad
+
+        output = self.wrapped_model(input_ids=input_ids.clamp(max=self._own - 1), **given)
+        output.logits = pad(output.logits[..., : self._own], (0, self._size - self._own), value=float("-inf"))
+        return output
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wrapped_model, name)
+
+
 def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> Pair:
     """The two models as a pair; raises `InvalidInput` for two that do not speak the same tokens in the same place.
 
@@ -139,7 +161,7 @@ def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> 
         if model.config.is_encoder_decoder:
             raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")
     sizes = [int(model.config.get_text_config(decoder=True).vocab_size) for model in (target, draft)]
-    if not alike(*sizes):
+    if abs(sizes[0] - sizes[1]) * PADDING > max(sizes):
         raise InvalidInput(
             f"the target has logits for {sizes[0]} tokens, the draft for {sizes[1]}, which is more than padding; "
             "choose two models with the same tokenizer"

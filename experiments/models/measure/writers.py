@@ -18,7 +18,6 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
 from draftproof.experiments.models.measure.rounds import Turn
 from draftproof.experiments.models.measure.setting import Setting
-from draftproof.experiments.models.pair.pair import Narrow
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
@@ -56,14 +55,14 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
     """Write one text after root `number` and time it. Plain ways count each token as a block."""
     root, seed = setting.roots[number], text_seed(round_seed, number)
     if isinstance(way, str):
-        more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
+        more = {"assistant_model": setting.pair.draft} if way == ASSISTED else {}
         return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more))
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
         drawn = setting.sampling.of("draft").text
         ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, draft_sampling=drawn)
-        seconds = _timed_generate(setting, root, tokens, seed, draft=_assistant(setting), custom_generate=ours)
+        seconds = _timed_generate(setting, root, tokens, seed, draft=setting.pair.draft, custom_generate=ours)
         block_tokens = sum(piece.block.depth + 1 for piece in pieces)
         return Turn(block_tokens, len(pieces), seconds)
 
@@ -80,11 +79,6 @@ def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **m
         seconds = watch.now() - started
     assert text.shape[1] == len(root) + tokens
     return seconds
-
-
-def _assistant(setting: Setting) -> Any:
-    draft = setting.pair.draft
-    return draft.wrapped_model if isinstance(draft, Narrow) else draft
 
 
 def missing_assisted(setting: Setting) -> str | None:

@@ -74,55 +74,37 @@ BATCH, BATCH_ENTRIES = 64, 2**24
 WINDOW = 64
 
 
-@dataclass(frozen=True)
-class Quality:
-    """Bits per character of the pair and of n-gram models of order 3 and 1, on the same held-out characters.
-
-    tokens_per_character: the factor from bits per token to bits per character.
-    """
-
-    target: float
-    draft: float
-    ngram3: float
-    ngram1: float
-    tokens_per_character: float
+#: What `measure` returns.
+QUALITY = ("target", "draft", "ngram3", "ngram1", "tokens_per_character")
 
 
 def measure(
-    models: Sequence[Any],
-    training: Any,
-    held_out: Any,
-    characters: int,
-    vocab_size: int,
-    window: int,
-    begins: Sequence[int] = (),
-) -> Quality:
-    """Quality of target and draft; tokens as arrays of shape `(n,)`, `characters` the number held out."""
+    models: Sequence[Any], training: Any, held_out: Any, characters: int, vocab_size: int, window: int
+) -> dict[str, float]:
+    """Bits per character of target, draft and n-grams of order 3 and 1 on the same text, and tokens a character.
+
+    Tokens are arrays of shape `(n,)`, `characters` the number held out.
+    """
     share = len(held_out) / characters
-    target, draft = (model_bits(model, training, held_out, vocab_size, window, begins) for model in models)
-    third, first = (ngram_bits(training, held_out, vocab_size, order) for order in (3, 1))
-    return Quality(target * share, draft * share, third * share, first * share, share)
+    bits = [model_bits(model, training, held_out, vocab_size, window) for model in models]
+    bits += [ngram_bits(training, held_out, vocab_size, order) for order in (3, 1)]
+    return dict(zip(QUALITY, [*(per_token * share for per_token in bits), share], strict=True))
 
 
-def model_bits(
-    model: Any, training: Any, held_out: Any, vocab_size: int, window: int, begins: Sequence[int] = ()
-) -> float:
+def model_bits(model: Any, training: Any, held_out: Any, vocab_size: int, window: int) -> float:
     """Bits per token of the held-out tokens, each scored once, after at least `window / 2` tokens before it.
 
-    Windows of `window` tokens overlap by half; the first begins in the training tokens. begins: tokens put before
-    each window, which are not scored.
+    Windows of `window` tokens overlap by half; the first begins in the training tokens.
     """
     torch, _ = libraries()
     half, count = window // 2, max(1, min(BATCH, BATCH_ENTRIES // (window * vocab_size)))
     before = training[-half:]
-    tokens, first_tokens = np.concatenate([before, held_out]), np.asarray(begins, dtype=np.int64)
-    skipped = len(begins) + len(before)
+    tokens, skipped = np.concatenate([before, held_out]), len(before)
     total = 0.0
     with torch.no_grad(), within_memory("scoring held-out text", model.device):
         for first in range(0, len(held_out), half * count):
             starts = range(first, min(first + half * count, len(held_out)), half)
-            windows = [tokens[start : start + len(before) + half] for start in starts]
-            rows = [torch.from_numpy(np.concatenate([first_tokens, window])) for window in windows]
+            rows = [torch.from_numpy(tokens[start : start + skipped + half]) for start in starts]
             batch = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1).to(model.device)
             chances = model(batch.clamp(min=0), use_cache=False).logits[:, skipped - 1 : -1]
             wanted = batch[:, skipped:]

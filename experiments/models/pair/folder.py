@@ -3,20 +3,20 @@
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.pair.corpus import Quality, measure, sample
+from draftproof.experiments.models.pair.corpus import QUALITY, measure, sample
 from draftproof.experiments.models.pair.devices import model_versions, quiet_loading
 from draftproof.experiments.models.pair.pair import ROLES
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
-from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
+from draftproof.experiments.models.pair.training import Plan, Recipe, Size, grown, new_model, train
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import bar, remark
 from draftproof.simulator.errors import InvalidInput, cut
@@ -83,6 +83,23 @@ def new_folder(folder: Path) -> Iterator[Path]:
         raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
 
 
+def made_once(
+    folder: Path,
+    what: str,
+    read: Callable[[Path], dict[str, Any] | None],
+    make: Callable[[Path], dict[str, Any]],
+) -> tuple[dict[str, Any], bool]:
+    """The record of what the folder holds, and whether it was there; else it is made, with its record `WHAT.json`."""
+    there = read(folder)
+    if there is not None:
+        return there, True
+    with new_folder(folder) as new:
+        record = make(new)
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        (new / f"{what}.json").write_text(text, encoding="utf-8")
+    return read(folder) or record, False
+
+
 #: Characters of the sample, and of the held-out text before it.
 SAMPLE, PROMPT = 240, 40
 
@@ -94,31 +111,26 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     Raises `InvalidInput` where the folder holds anything else or cannot be written.
     """
     path = Path(folder)
-    record = before = recorded(path)
-    if record is None:
-        with new_folder(path) as new:
-            record = _train_both(recipe, new, device)
-            text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-            (new / "pair.json").write_text(text, encoding="utf-8")
-        record = recorded(path) or record
+    record, there = made_once(path, "pair", recorded, lambda new: _train_both(recipe, new, device))
     check_same(path, "pair", _flat(record["configuration"]), _flat(recipe.configuration))
-    return record, before is not None
+    return record, there
 
 
 def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
     corpus = recipe.corpus
     tokenizer = make_tokenizer(recipe.tokenizer, recipe.vocab_size, corpus.training)
     training, held_out = (np.array(tokenizer.encode(part)) for part in (corpus.training, corpus.held_out))
-    made = {}
+    models, losses = {}, {}
     for role, size, plan in _roles(recipe):
         begun = perf_counter()
-        made[role] = _train_one(role, recipe, size, plan, training, device)
-        remark(f"{role}: {plan.steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
-    models = [made[role].model for role, _, _ in _roles(recipe)]
-    quality = measure(models, training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window)
+        models[role], losses[role] = _train_one(role, recipe, size, plan, training, device)
+        remark(f"{role}: {plan.steps} steps in {perf_counter() - begun:.0f} s, loss {losses[role]:.3f} bits")
+    quality = measure(
+        list(models.values()), training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window
+    )
     with saving("the pair"):
-        for role, trained in made.items():
-            trained.model.save_pretrained(folder / role)
+        for role, model in models.items():
+            model.save_pretrained(folder / role)
             tokenizer.save(folder / role)
     return {
         "strong_id": recipe.strong_id,
@@ -129,26 +141,25 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
         "device": device.type,
         "characters": {"training": len(corpus.training), "held_out": len(corpus.held_out)},
         "steps": {role: plan.steps for role, _, plan in _roles(recipe)},
-        "loss_bits_per_token": {role: trained.loss for role, trained in made.items()},
-        "parameters": {
-            role: sum(weights.numel() for weights in trained.model.parameters()) for role, trained in made.items()
-        },
-        "bits_per_character": asdict(quality),
-        "sample": _sample(models[0], tokenizer, held_out, quality.tokens_per_character, recipe.seed),
+        "loss_bits_per_token": losses,
+        "parameters": {role: sum(weights.numel() for weights in model.parameters()) for role, model in models.items()},
+        "bits_per_character": quality,
+        "sample": _sample(models["target"], tokenizer, held_out, quality["tokens_per_character"], recipe.seed),
     }
 
 
-def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, device: Any) -> Trained:
+def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, device: Any) -> tuple[Any, float]:
+    """The model, and its loss in bits per token."""
     initial = recipe.initial if role == "target" else None
     first = replace(size, layers=initial.layers) if initial else size
     model = new_model(first, recipe.vocab_size, recipe.seed)
     if initial:
         with bar(f"training the {role}'s first {initial.layers} layers", initial.plan.steps) as tick:
-            trained = train(model, tokens, initial.plan, recipe.seed, device, tick)
-        remark(f"{role} of {initial.layers} layers: {initial.plan.steps} steps, loss {trained.loss:.3f} bits")
-        model = grown(trained.model, size.layers)
+            loss = train(model, tokens, initial.plan, recipe.seed, device, tick)
+        remark(f"{role} of {initial.layers} layers: {initial.plan.steps} steps, loss {loss:.3f} bits")
+        model = grown(model, size.layers)
     with bar(f"training the {role}", plan.steps) as tick:
-        return train(model, tokens, plan, recipe.seed + bool(initial), device, tick)
+        return model, train(model, tokens, plan, recipe.seed + bool(initial), device, tick)
 
 
 def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:
@@ -173,7 +184,7 @@ def recorded(folder: Path, way_out: str = WAY_OUT) -> dict[str, Any] | None:
 
 def _is_complete(record: Mapping[str, Any]) -> bool:
     bits, written = record.get("bits_per_character"), record.get("sample")
-    shown = isinstance(bits, dict) and all(isinstance(bits.get(field.name), (int, float)) for field in fields(Quality))
+    shown = isinstance(bits, dict) and all(isinstance(bits.get(name), (int, float)) for name in QUALITY)
     return shown and isinstance(written, dict) and all(isinstance(written.get(key), str) for key in ("prompt", "text"))
 
 

@@ -14,7 +14,6 @@ recipes: passes of the head over its own outputs (`OwnOutputs`), and blocks of s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,13 +25,12 @@ from torch.nn.functional import pad
 from transformers import DynamicCache
 
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.devices import model_versions, within_memory
-from draftproof.experiments.models.pair.folder import check_same, new_folder, read_record, saving
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.folder import check_same, made_once, read_record, saving
 from draftproof.experiments.models.pair.head import Head, new_head
 from draftproof.experiments.models.pair.hidden import additive, shifted
-from draftproof.experiments.models.pair.pair import Pair, target_digest
-from draftproof.experiments.models.pair.training import Plan, fitted, last_tenth
-from draftproof.simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.training import Plan, fitted
 from draftproof.simulator.progress import Progress
 
 #: Windows, steps and learning rate of each kind: about a minute or two of one processor for a small target.
@@ -90,44 +88,39 @@ def make_head(
     written.
     """
     sizes = {} if places is None else {"places": places}
-    asked = {"kind": kind, "target": target_digest(pair), "text_hash": corpus.digest, "steps": steps, "seed": seed}
+    asked = {
+        "kind": kind,
+        "target": pair_digest(pair, ["target"]),
+        "text_hash": corpus.digest,
+        "steps": steps,
+        "seed": seed,
+    }
     asked |= sizes
     path = Path(folder)
-    there = read_record(path, "head", "head")
-    if there is not None:
-        check_same(path, "head", there, asked)
-        return there, True
-    tokens, window = np.array(pair.encode(corpus.training)), pair.room(0, PLANS[kind].window)
-    plan = replace(PLANS[kind], steps=steps, window=window)
-    if len(tokens) <= plan.window + 1:
-        raise InvalidInput(
-            f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
-        )
-    with new_folder(path) as new, within_memory("training a head", pair.device):
+
+    def make(new: Path) -> dict[str, Any]:
+        tokens, window = np.array(pair.encode(corpus.training)), pair.room(0, PLANS[kind].window)
         head = new_head(pair.target, seed, kind, **sizes)
-        record = asked | _saved(head, tokens, plan, seed, new, tick)
-        (new / "head.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    record = read_record(path, "head", "head") or record
+        loss = _fit(head, tokens, replace(PLANS[kind], steps=steps, window=window), seed, tick)
+        with saving("the head"):
+            head.save_pretrained(new)
+        parameters = sum(weights.numel() for weights in head.parameters())
+        return asked | {"parameters": parameters, "loss_bits_per_token": loss, "versions": model_versions()}
+
+    record, there = made_once(path, "head", lambda folder: read_record(folder, "head", "head"), make)
     check_same(path, "head", record, asked)
-    return record, False
+    return record, there
 
 
-def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Progress) -> dict[str, Any]:
-    """Train and save; tick: called with 1 after every step."""
+def _fit(head: Head, tokens: Any, plan: Plan, seed: int, tick: Progress) -> float:
+    """Train the head; its loss in bits per token. tick: called with 1 after every step."""
 
     def losses_of(windows: Any) -> tuple[Any, Any]:
         with torch.no_grad(), head.watching() as seen:
             rows = head.target(windows, use_cache=False).logits.softmax(-1)
         return _loss(head, windows, seen[0], rows)
 
-    losses = fitted(head, tokens, plan, np.random.default_rng(seed), plan.window, losses_of, tick)
-    with saving("the head"):
-        head.save_pretrained(folder)
-    return {
-        "parameters": sum(weights.numel() for weights in head.parameters()),
-        "loss_bits_per_token": last_tenth(losses),
-        "versions": model_versions(),
-    }
+    return fitted(head, tokens, plan, np.random.default_rng(seed), plan.window, losses_of, tick)
 
 
 def _loss(head: Head, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:

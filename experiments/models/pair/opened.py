@@ -3,15 +3,16 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from draftproof.experiments.inputs.text import EMBEDDED, text_label
 from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
 from draftproof.experiments.models.pair.devices import choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
-from draftproof.experiments.models.pair.folder import make_pair
-from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.folder import make_pair, recorded
+from draftproof.experiments.models.pair.head_kinds import HEADS
+from draftproof.experiments.models.pair.pair import Pair, load_pair
 from draftproof.experiments.models.pair.roots import (
     BOS,
     CONTEXT_TOKENS,
@@ -21,7 +22,6 @@ from draftproof.experiments.models.pair.roots import (
     continued_roots,
     read_prompts,
     roots_of,
-    spread_roots,
     with_bos,
 )
 from draftproof.experiments.models.pair.training import choose_recipe
@@ -29,7 +29,6 @@ from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Context
 
 #: Training steps of the target of a quick validation.
 QUICK_STEPS = 150
@@ -98,31 +97,23 @@ class Opened:
         """
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
-        count = otherwise if count is None else count
-        length = self.context or self._length(CONTEXT_TOKENS)
-        return self._of_text(roots_of(self.held_out, count, length, self.pair.begins))
+        return self._of_text(otherwise if count is None else count, (CONTEXT_TOKENS,))
 
     def many_roots(self, count: int, seed: int, sampling: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
         if self.prompts is not None:
             prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
             return continued_roots(self.pair, prompts, count, seed, sampling)
-        lengths = [self._length(tokens) for tokens in LENGTHS] if self.context is None else [self.context]
-        return self._of_text(spread_roots(self.held_out, count, self.pair.begins, lengths))
+        return self._of_text(count, LENGTHS)
 
-    def _of_text(self, contexts: Sequence[Context]) -> Roots:
+    def _of_text(self, count: int, lengths: Sequence[int]) -> Roots:
+        """lengths: without `context`; half of the models' positions are left for what follows."""
+        if self.context is not None:
+            lengths = (self.context,)
+        elif self.pair.positions is not None:
+            lengths = [min(length, self.pair.positions // 2) for length in lengths]
+        contexts = roots_of(self.held_out, count, lengths, self.pair.begins)
         return Roots(tuple(contexts), f"roots of {text_label(self.corpus.name)}")
-
-    def _length(self, tokens: int) -> int:
-        """So many tokens, or as many as leave half of the models' positions for what follows."""
-        return tokens if self.pair.positions is None else min(tokens, self.pair.positions // 2)
-
-    @property
-    def root_source(self) -> dict[str, str]:
-        """Where roots come from, for reports: name and hash of the file of prompts or of the text."""
-        if self.prompts is not None:
-            return {"prompts": self.prompts.path, "prompts_hash": self.prompts.digest}
-        return {}
 
 
 @contextmanager
@@ -152,15 +143,21 @@ def load_wanted(wanted: PairRequest) -> Opened:
         raise InvalidInput(f"target={wanted.target} is given without draft; a pair needs both, as target=..,draft=..")
     corpus = read_corpus(wanted.text)
     prompts = None if wanted.prompts is None else read_prompts(wanted.prompts)
-    if wanted.target is not None and wanted.draft is not None:
-        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
-        pair = replace(pair, text_digest=corpus.digest)
-    else:
-        pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
-        if pair.text_digest != corpus.digest:
+    target, draft = wanted.target, wanted.draft
+    if wanted.folder is not None:
+        record = recorded(
+            Path(wanted.folder), "name a folder that draftproof model train has made, or a new one to train in"
+        )
+        if record is None:
+            way_out = f"make one: draftproof model train --out {wanted.folder}"
+            raise InvalidInput(f"{wanted.folder} holds no trained pair; {way_out}")
+        if record.get("text_hash") != corpus.digest:
             raise InvalidInput(
                 f"{wanted.folder} holds a pair of another text than {corpus.name}; give its own as text=FILE of models"
             )
+        target = f"{wanted.folder}/target"
+        draft = f"{draft}:{wanted.folder}/{draft}" if draft in HEADS else draft or f"{wanted.folder}/draft"
+    pair = load_pair(str(target), draft, wanted.device, wanted.dtype, corpus)
     for note in pair.notes:
         remark(note)
     if pair.tokenizer is None:

@@ -13,9 +13,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import (
     check_fits,
     choose_device,
@@ -24,41 +24,12 @@ from draftproof.experiments.models.pair.devices import (
     libraries,
     within_memory,
 )
-from draftproof.experiments.models.pair.drafts import DraftSpec, parse_draft
-from draftproof.experiments.models.pair.head_kinds import HEADS
+from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.masks import LETTERS, dead_end
 from draftproof.simulator.instances.sampling import Sampling
-
-#: At most one in so many tokens of the larger model may be padding.
-PADDING = 32
-
-
-def alike(first: int, second: int) -> bool:
-    """Whether two numbers of tokens differ by no more than padding would."""
-    return abs(first - second) * PADDING <= max(first, second)
-
-
-class Narrow:
-    """Wraps the model `wrapped_model` so that it has `size` tokens; other attributes are those of the model."""
-
-    def __init__(self, wrapped_model: Any, own: int, size: int) -> None:
-        self.wrapped_model, self._own, self._size = wrapped_model, own, size
-
-    def __call__(self, input_ids: Any, **given: Any) -> Any:
-        """The output of the model, with logits for `size` tokens."""
-        from torch.nn.functional import pad
-
-        output = self.wrapped_model(input_ids=input_ids.clamp(max=self._own - 1), **given)
-        output.logits = pad(output.logits[..., : self._own], (0, self._size - self._own), value=float("-inf"))
-        return output
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.wrapped_model, name)
-
 
 #: The most logits of one pass; more contexts are split into batches.
 BATCH_ENTRIES = 2**24
@@ -70,8 +41,8 @@ class Pair:
     """Two causal language models over the same tokens, in evaluation mode on one device.
 
     target, draft: models of transformers whose logits have shape `(.., V)`. tokenizer: None where they have none.
-    text_digest: hash of the text that they were trained on, None where it is not known. notes: changes to the models,
-    in words. bos: whether texts begin with the token for it: yes, no, or auto, as the tokenizer does.
+    text_digest: hash of the text of their world, None where there is none. notes: changes to the models, in words.
+    bos: whether texts begin with the token for it: yes, no, or auto, as the tokenizer does.
     """
 
     target: Any
@@ -211,13 +182,13 @@ class Pair:
 
 
 def load_pair(
-    target: str, draft: str | None, device: str = "auto", dtype: str = "float32", text: str | None = None
+    target: str, draft: str | None, device: str = "auto", dtype: str = "float32", corpus: Corpus | None = None
 ) -> Pair:
     """Any two causal language models of transformers, each a folder or a name; or a draft that is built for the target.
 
-    draft: such as `ngram:order=4`, counted on `text` (`drafts`); None for the target itself. device: auto, cpu or cuda.
-    dtype: float32, bfloat16, float16 or float64. Where embeddings are padded beyond the tokens that both tokenizers
-    know, both models are cut to those tokens, and `notes` says so.
+    draft: such as `ngram:order=4`, counted on the training part of `corpus` (`drafts`); None for the target itself.
+    device: auto, cpu or cuda. dtype: float32, bfloat16, float16 or float64. Where embeddings are padded beyond the
+    tokens that both tokenizers know, both models are cut to those tokens, and `notes` says so.
     Raises `InvalidInput`: a missing path, an unknown model, no causal language model, vocabularies that differ,
     no space, no CUDA, an unknown precision, torch or transformers not installed, a draft that cannot be built.
     """
@@ -229,38 +200,13 @@ def load_pair(
     cut = [_cut_model(model, config, size, where, precision) for model, config in zip(located, configs, strict=True)]
     models, notes = [model for model, _ in cut], tuple(note for _, of_model in cut for note in of_model)
     tokenizer, names = tokenizers[0] or tokenizers[-1], (located[0].name, located[-1].name)
-    pair = Pair(models[0], models[-1], tokenizer, where, precision, size, names=names, notes=notes)
-    return pair if spec is None else _with_made(pair, spec, text)
-
-
-def load_folder(
-    folder: str | Path,
-    device: str = "auto",
-    dtype: str = "float32",
-    draft: str | None = None,
-    text: str | None = None,
-) -> Pair:
-    """A pair that `draftproof model train` saved, or its target with another draft; draft, text: as for `load_pair`.
-
-    Raises `InvalidInput` like `load_pair`, or for a folder without a pair.
-    """
-    try:
-        fields = dict(parse_json(read_text(Path(folder) / "pair.json", "pair"), "pair.json"))
-        digest = str(fields["text_hash"])
-    except (InvalidInput, ValueError, TypeError, KeyError):
-        way = f"make one: draftproof model train --out {folder}"
-        if Path(folder).exists():
-            way = "name a folder that draftproof model train has made, or a new one to train in"
-        raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
-    pair = load_pair(str(Path(folder) / "target"), in_folder(folder, draft), device, dtype, text)
-    return replace(pair, text_digest=digest)
-
-
-def in_folder(folder: str | Path, draft: str | None) -> str:
-    """A draft for the pair of a folder, with what the folder has where the text leaves it out."""
-    if draft is not None and draft in HEADS:
-        return f"{draft}:{Path(folder) / draft}"
-    return draft or str(Path(folder) / "draft")
+    text_digest = None if corpus is None else corpus.digest
+    pair = Pair(models[0], models[-1], tokenizer, where, precision, size, text_digest, names, notes)
+    if spec is None:
+        return pair
+    with within_memory(f"making the draft {spec}", where):
+        counted = pair.encode(corpus.training) if spec.counts and corpus is not None else None
+        return replace(pair, draft=make_draft(spec, pair.target, counted), names=(names[0], str(spec)))
 
 
 def _cut_model(located: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
@@ -270,14 +216,6 @@ def _cut_model(located: Located, config: Any, size: int, device: Any, dtype: Any
         return model, ()
     model.resize_token_embeddings(size)
     return model, (f"{located}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
-
-
-def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
-    from draftproof.experiments.models.pair.drafts import make_draft
-
-    with within_memory(f"making the draft {spec}", pair.device):
-        draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)
-    return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
 
 
 def _common_size(located: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
@@ -322,17 +260,8 @@ def _rows_of_logits(config: Any) -> int:
 _ORIGIN = ("_name_or_path", "transformers_version", "dtype")
 
 
-def pair_digest(pair: Pair) -> str:
+def pair_digest(pair: Pair, roles: Sequence[str] = ROLES) -> str:
     """Hash of both models, 16 hexadecimal digits: of their configurations and of every number of their weights."""
-    return _digest(pair, ROLES)
-
-
-def target_digest(pair: Pair) -> str:
-    """As `pair_digest`, of the target alone."""
-    return _digest(pair, ("target",))
-
-
-def _digest(pair: Pair, roles: Sequence[str]) -> str:
     torch, _ = libraries()
     digest = hashlib.sha256()
     for which in roles:

@@ -22,7 +22,7 @@ from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
-#: Tokens of a root of a text, and the lengths in `spread_roots`.
+#: Tokens of a root of a text, and of those that a selector learns on.
 CONTEXT_TOKENS, LENGTHS = 16, (8, 16, 32, 48)
 #: The default number of prompts: all of a file, at most this number.
 PROMPTS = 16
@@ -172,25 +172,18 @@ def with_bos(pair: Pair, bos: str) -> Pair:
     return replace(pair, bos=bos)
 
 
-def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT_TOKENS, begins: Context = ()) -> list[Context]:
-    """`count` contexts of `length` tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
+def roots_of(
+    tokens: Sequence[int], count: int, lengths: Sequence[int] = (CONTEXT_TOKENS,), begins: Context = ()
+) -> list[Context]:
+    """`count` contexts of these lengths in turn, evenly spaced over a text; raises `InvalidInput` for a short one.
 
     begins: tokens before each, as models have them before every text.
     """
-    if len(tokens) < count * length:
+    if len(tokens) < count * min(lengths):
         raise InvalidInput(
-            f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; give a longer text, or fewer "
-            "roots"
+            f"{len(tokens)} tokens of held-out text give no {count} roots of {min(lengths)}; give a longer text, or "
+            "fewer roots"
         )
-    spacing = len(tokens) // count
-    return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
-
-
-def spread_roots(
-    tokens: Sequence[int], count: int, begins: Context = (), lengths: Sequence[int] = LENGTHS
-) -> list[Context]:
-    """As `roots_of`, but of several lengths."""
-    roots_of(tokens, count)
     spacing = len(tokens) // count
     return [
         (*begins, *map(int, tokens[place * spacing :][: min(lengths[place % len(lengths)], spacing)]))

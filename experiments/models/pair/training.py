@@ -7,7 +7,7 @@ A target with many layers is trained with few first. Then copies of each layer a
 weights 0, which change nothing until they are trained (function-preserving growth, Net2Net, arXiv:1511.05641).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import cos, log, pi
@@ -74,14 +74,6 @@ class Plan:
             )
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A trained model in evaluation mode, and the mean loss of the last tenth of the steps, in bits per token."""
-
-    model: Any
-    loss: float
-
-
 def new_model(size: Size, vocab_size: int, seed: int) -> Any:
     """A Llama-type model with random weights that depend on nothing but the arguments; no token is special."""
     torch, transformers = libraries()
@@ -104,16 +96,14 @@ def new_model(size: Size, vocab_size: int, seed: int) -> Any:
         return transformers.LlamaForCausalLM(config)
 
 
-def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Progress) -> Trained:
-    """Train `model` in place on tokens of shape `(n,)`; `tick` is called with 1 after every step.
+def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Progress) -> float:
+    """Train `model` in place on tokens of shape `(n,)`; the mean loss of the last tenth of the steps, in bits a token.
 
-    Raises `InvalidInput` where the text is shorter than a window or the device has no space.
+    `tick` is called with 1 after every step.
+
+    Raises as `fitted`.
     """
     torch, _ = libraries()
-    if len(tokens) <= plan.window + 1:
-        raise InvalidInput(
-            f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
-        )
     generator = np.random.default_rng(seed)
 
     def losses_of(windows: Any) -> tuple[Any, Any]:
@@ -123,9 +113,8 @@ def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Pro
         return loss, loss
 
     with within_memory("training", device):
-        model = model.to(device)
-        losses = fitted(model, tokens, plan, generator, plan.window + 1, losses_of, tick)
-    return Trained(model.requires_grad_(False), last_tenth(losses))
+        model.to(device)
+    return fitted(model, tokens, plan, generator, plan.window + 1, losses_of, tick)
 
 
 def fitted(
@@ -136,38 +125,38 @@ def fitted(
     length: int,
     losses_of: Callable[[Any], tuple[Any, Any]],
     tick: Progress,
-) -> list[float]:
-    """Train a model in place, and put it in evaluation mode; the losses that are shown, step by step, in nats.
+) -> float:
+    """Train a model in place, then without gradients; the mean shown loss of the last tenth of the steps, in bits.
 
     length: tokens of a window that is drawn. losses_of: the loss of windows, shape `(batch, length)`, and the one that
-    is shown. tick: as for `train`.
+    is shown, in nats. tick: as for `train`.
+    Raises `InvalidInput` where the text is shorter than a window or the device has no space.
     """
     torch, _ = libraries()
+    if len(tokens) <= plan.window + 1:
+        raise InvalidInput(
+            f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
+        )
     device = next(model.parameters()).device
     text, offsets = torch.as_tensor(np.asarray(tokens), device=device), torch.arange(length, device=device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
     losses: list[float] = []
     model.train()
-    for step in range(plan.steps):
-        starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
-        windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
-        for group in optimizer.param_groups:
-            group["lr"] = plan.rate * rate_at(step, step / plan.steps)
-        loss, shown = losses_of(windows)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
-        optimizer.step()
-        # As a number: tensors that are kept would fragment the memory for the next step's logits, by a gigabyte in a
-        # hundred steps.
-        losses.append(float(shown.detach()))
-        tick(1)
-    model.eval()
-    return losses
-
-
-def last_tenth(losses: Sequence[float]) -> float:
-    """The mean loss of the last tenth of the steps, in bits."""
+    with within_memory("training", device):
+        for step in range(plan.steps):
+            starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
+            windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
+            for group in optimizer.param_groups:
+                group["lr"] = plan.rate * rate_at(step, step / plan.steps)
+            loss, shown = losses_of(windows)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
+            optimizer.step()
+            # As a number: stored tensors would fragment the memory for the next logits, a gigabyte in a hundred steps.
+            losses.append(float(shown.detach()))
+            tick(1)
+    model.eval().requires_grad_(False)
     return fmean(losses[-max(1, len(losses) // 10) :]) / log(2)
 
 

@@ -121,13 +121,14 @@ def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, store: S
 
 
 def _about(opened: Opened, plan: Plan, times: TimeModel, digest: str) -> dict[str, Any]:
+    prompts = opened.prompts
     return {
         "verifier": plan.verifier.label,
         "pair": digest,
         "vocab_size": opened.pair.vocab_size,
         "text": opened.corpus.name,
         "text_hash": opened.corpus.digest,
-        **opened.root_source,
+        **({"prompts": prompts.path, "prompts_hash": prompts.digest} if prompts is not None else {}),
         "actions": [_shape(scheme) for scheme in plan.actions],
         "settings": [sampling.as_dict() for sampling in plan.samplings],
         "times": times_fields(times),

@@ -85,15 +85,15 @@ PAIR_FILES = (
 def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
     """The files of the folder of a trained pair; each is read as part of a copy of the folder."""
     from draftproof.experiments.models.pair.folder import recorded
-    from draftproof.experiments.models.pair.pair import load_folder
+    from draftproof.experiments.models.pair.pair import load_pair
 
     shutil.copytree(pair, copy)
 
     def read(name: str, path: str) -> None:
         (copy / name).write_bytes(Path(path).read_bytes())
         try:
-            recorded(copy, "choose another")
-            load_folder(copy, "cpu")
+            recorded(copy)
+            load_pair(f"{copy}/target", f"{copy}/draft", "cpu")
         finally:
             (copy / name).write_bytes((pair / name).read_bytes())
 

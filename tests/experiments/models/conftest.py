@@ -13,8 +13,9 @@ if find_spec("torch") is not None:  # without it the tests of this folder are sk
 
     from draftproof.experiments.models.pair.corpus import Corpus
     from draftproof.experiments.models.pair.folder import make_pair
-    from draftproof.experiments.models.pair.pair import Pair, load_folder
+    from draftproof.experiments.models.pair.pair import Pair
     from draftproof.experiments.models.pair.training import Plan, Recipe, Size
+    from tests.experiments.models.plain import load_folder
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from transformers import PreTrainedTokenizerFast
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.models.pair.pair import load_pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 
 LETTERS, BEGIN = 8, 8
@@ -27,6 +28,11 @@ def plain_tokenizer(template=TEMPLATE):
 
 def plain_pair(random_pair, template=TEMPLATE, **given):
     return replace(random_pair(vocab=LETTERS + 1, **given), tokenizer=plain_tokenizer(template))
+
+
+def load_folder(folder, *settings):
+    """The pair of a folder."""
+    return load_pair(f"{folder}/target", f"{folder}/draft", *settings)
 
 
 def saved(pair, folder):

@@ -135,7 +135,7 @@ def test_what_cannot_be_made_is_refused(random_pair):
 
 def test_a_made_draft_is_loaded_by_name(tiny_folder, tiny_recipe):
     target = str(tiny_folder / "target")
-    pair = load_pair(target, "ngram:order=3", "cpu", text=tiny_recipe.corpus.training)
+    pair = load_pair(target, "ngram:order=3", "cpu", corpus=tiny_recipe.corpus)
     assert pair.names == (target, "ngram:order=3")
     expected = count_ngrams(pair.encode(tiny_recipe.corpus.training), 8, 3)
     ids = torch.tensor([[1, 2, 3, 4]])

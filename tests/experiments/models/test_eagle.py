@@ -15,7 +15,7 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
-from draftproof.experiments.models.pair.pair import load_folder
+from draftproof.experiments.models.pair.pair import load_pair
 from draftproof.simulator.drafts import Delayed, SpecBlock
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
@@ -85,8 +85,8 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     for steps in (2, 60):
         ran = draftproof(*given, steps, "--out", steps)
         assert ran.code == 0, ran.err
-    pair = load_folder(tiny_folder, "cpu", draft=f"{kind}:{tmp_path / '60'}")
-    worse = load_folder(tiny_folder, "cpu", draft=f"{kind}:{tmp_path / '2'}")
+    pair = load_pair(f"{tiny_folder}/target", f"{kind}:{tmp_path / '60'}", "cpu")
+    worse = load_pair(f"{tiny_folder}/target", f"{kind}:{tmp_path / '2'}", "cpu")
     held_out = pair.encode(tiny_recipe.corpus.held_out[:300])
     roots = [held_out[place : place + 16] for place in range(0, 240, 16)]
 

@@ -13,10 +13,12 @@ import torch
 import transformers
 
 from draftproof.experiments.models.pair import devices
-from draftproof.experiments.models.pair.pair import load_folder, load_pair
+from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
+from draftproof.experiments.models.pair.pair import load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
 from draftproof.experiments.models.pair.training import Size, new_model
 from draftproof.simulator.errors import InvalidInput
+from tests.experiments.models.plain import load_folder
 
 ROOT = [0, 3, 1, 2, 5]
 
@@ -89,9 +91,11 @@ def test_paths_that_hold_no_model_are_named(tmp_path, tiny_folder):
     (broken / "config.json").write_text("{}", encoding="utf-8")
     assert "has no configuration that transformers can read" in refusal(broken, good)
     with pytest.raises(InvalidInput, match="no trained pair; name a folder that draftproof model train has made, or"):
-        load_folder(tmp_path)
+        load_wanted(PairRequest(str(tmp_path)))
     with pytest.raises(InvalidInput, match="holds no trained pair; make one: draftproof model train --out"):
-        load_folder(tmp_path / "none")
+        load_wanted(PairRequest(f"{tmp_path}/none"))
+    with pytest.raises(InvalidInput, match="holds a pair of another text than"):
+        load_wanted(PairRequest(str(tiny_folder)))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +326,7 @@ def test_what_was_saved_is_what_is_loaded(tiny_folder, tiny_pair, tiny_recipe):
     plain = transformers.AutoModelForCausalLM.from_pretrained(tiny_folder / "target")
     assert all(torch.equal(plain.state_dict()[key], value) for key, value in tiny_pair.target.state_dict().items())
     record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
-    assert tiny_pair.text_digest == record["text_hash"] == tiny_recipe.corpus.digest
+    assert record["text_hash"] == tiny_recipe.corpus.digest
     assert (tiny_pair.vocab_size, tiny_pair.device.type, tiny_pair.dtype) == (8, "cpu", torch.float32)
     assert not tiny_pair.target.training
     assert not tiny_pair.draft.training

@@ -16,7 +16,7 @@ from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.pair import load_folder, pair_digest
+from draftproof.experiments.models.pair.pair import pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.selector import file
 from draftproof.experiments.models.selector.features import block_starts, network_inputs, pass_times
@@ -25,6 +25,7 @@ from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
+from tests.experiments.models.plain import load_folder
 
 ACTIONS = (Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(3, 0, 1), Delayed(2, 1, 1))
 TIMES = time_model("draft=1,target=5")

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +17,9 @@ from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import pair_problem
 from draftproof.experiments.models.measure.setting import setting
 from draftproof.experiments.models.measure.verifiers import measured_verifiers
-from draftproof.experiments.models.pair.corpus import Corpus, model_bits
+from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
-from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, spread_roots, with_bos
+from draftproof.experiments.models.pair.roots import LENGTHS, PROMPTS, read_prompts, roots_of, with_bos
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.selector import fitting, training
 from draftproof.experiments.models.selector.rivals import Labelled, gain_interval
@@ -128,25 +127,8 @@ def test_roots_are_prefixes_that_the_models_see_in_use(pair):
     assert "2 roots of Python's documentation (pydoc_data.topics)" in str(problem)
     given = pair_problem(opened, Sampling(), root=pair.decode(plain[:3]))
     assert given.contexts == ((BEGIN, *plain[:3]),)
-    assert [root[0] for root in spread_roots(plain, 4, pair.begins)] == [BEGIN] * 4
-    assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]
-
-
-def test_held_out_text_is_scored_behind_a_beginning():
-    entered = []
-
-    class Even:
-        device = "cpu"
-
-        def __call__(self, batch, use_cache):
-            entered.append(batch)
-            return SimpleNamespace(logits=torch.zeros(*batch.shape, 4))
-
-    text = np.arange(30) % 4
-    assert model_bits(Even(), text[:10], text[10:], 4, 8, (BEGIN,)) == pytest.approx(2)
-    (batch,) = entered
-    assert (batch[:, 0] == BEGIN).all()
-    assert batch[0, 1:].tolist() == [*text[6:10], *text[10:14]]
+    assert [root[0] for root in roots_of(plain, 4, LENGTHS, pair.begins)] == [BEGIN] * 4
+    assert list(map(len, roots_of(plain, 4, LENGTHS, pair.begins))) == [9, 17, 33, 49]
 
 
 GOOD = '{"text": "the"}'

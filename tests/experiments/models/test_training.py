@@ -14,7 +14,6 @@ import torch
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair, new_folder
-from draftproof.experiments.models.pair.pair import load_folder
 from draftproof.experiments.models.pair.training import (
     InitialTarget,
     Plan,
@@ -30,6 +29,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.tables import context_index
+from tests.experiments.models.plain import load_folder
 
 CPU = torch.device("cpu")
 
@@ -89,11 +89,11 @@ def test_training_learns_what_can_be_learned():
     tokens = np.array([0, 1, 2, 3] * 200)
     plan = Plan(steps=60, batch=8, window=16, rate=1e-2)
     parts = []
-    made = train(new_model(Size(16, 1, 2), 4, 0), tokens, plan, 0, CPU, parts.append)
-    assert model_bits(made.model, tokens, tokens[:40], 4, 16) < 0.05
-    assert made.loss < 0.1
+    model = new_model(Size(16, 1, 2), 4, 0)
+    assert train(model, tokens, plan, 0, CPU, parts.append) < 0.1
+    assert model_bits(model, tokens, tokens[:40], 4, 16) < 0.05
     assert parts == [1] * 60
-    assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
+    assert sample(model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
 def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned():
@@ -106,8 +106,9 @@ def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned
     assert _noisy(tokens, 0.0, 4, np.random.default_rng(0)) is tokens
     plan = Plan(steps=60, batch=8, window=16, rate=1e-2, noise=0.1)
     text = np.array([0, 1, 2, 3] * 200)
-    made = train(new_model(Size(16, 1, 2, tied=True), 4, 0), text, plan, 0, CPU, lambda _: None)
-    assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
+    model = new_model(Size(16, 1, 2, tied=True), 4, 0)
+    train(model, text, plan, 0, CPU, lambda _: None)
+    assert sample(model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
 def test_training_keeps_no_tensor_of_the_steps_that_are_done():
@@ -255,8 +256,8 @@ def test_new_layers_learn_and_the_young_model_stays():
     before = {name: weights.clone() for name, weights in young.state_dict().items()}
     old = grown(young, 3)
     tokens = np.arange(400) % 8
-    trained = train(old, tokens, Plan(steps=3, batch=2, window=16), 0, torch.device("cpu"), lambda share: None)
-    for layer in trained.model.model.layers:
+    train(old, tokens, Plan(steps=3, batch=2, window=16), 0, torch.device("cpu"), lambda share: None)
+    for layer in old.model.layers:
         assert float(layer.self_attn.o_proj.weight.abs().max()) > 0
         assert float(layer.mlp.down_proj.weight.abs().max()) > 0
     assert all(torch.equal(weights, before[name]) for name, weights in young.state_dict().items())

@@ -46,7 +46,7 @@ class Eager:
 
 def validation_of(pair, roots=2, names=NAMES, **replaced):
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
-    made = setting(pair, Sampling(), roots_of(text, roots, 8), seed=0)
+    made = setting(pair, Sampling(), roots_of(text, roots, (8,)), seed=0)
     playing = measured_verifiers(
         [find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()}
     )
