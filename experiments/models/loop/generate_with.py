@@ -254,7 +254,7 @@ class Generating:
         """
         from draftproof.experiments.models.loop.generation import pieces
         from draftproof.experiments.models.loop.loop import Loop
-        from draftproof.experiments.models.loop.vectors import coins_for
+        from draftproof.experiments.models.loop.vectors import coin_for
 
         check_ways(generation_config, extra)
         drawn = bool(generation_config.do_sample)
@@ -269,7 +269,7 @@ class Generating:
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)
         loop = Loop(pair, used, self.vectors)
-        coins = coins_for(self.vectors, self._seeds(len(prompts), drawn), pair.device)
+        coins = [coin_for(self.vectors, seed, pair.device) for seed in self._seeds(len(prompts), drawn)]
         texts: list[list[int]] = [[] for _ in prompts]
         ends = ends_of(stopping_criteria, input_ids, most)
         if text_streamer is not None:

@@ -1,26 +1,18 @@
-"""Texts after prompts: speculative ones block by block, in a batch, and plain ones token by token.
+"""Texts after prompts, block by block, in a batch.
 
 With a coin of its own a text does not depend on its neighbours: the same prompt with the same coin gives the same text
 alone and in a batch (up to rounding of the models' passes, which may sum in another order where more is read at once).
-Plain generation keeps the model's own cache and gives no mask, so it shares nothing with the tree passes but the rows
-and the coin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch
-
-from draftproof.experiments.models.loop.loop import Block, Loop, State, text_so_far
-from draftproof.experiments.models.loop.supported import check_prompt
-from draftproof.experiments.models.loop.vectors import RowsOf, coin_of_each
-from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.loop.loop import Block, Loop, State
+from draftproof.experiments.models.loop.vectors import coin_of_each
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 
 #: `ends(place, tokens)`: whether the text of the prompt at this place ends after `tokens`, all its tokens so far.
@@ -39,11 +31,6 @@ class Piece:
     tokens: Context
     block: Block
     last: bool
-
-
-def ending(most: int, stop: Collection[int] = ()) -> Ends:
-    """A text ends after `most` tokens, or after the first one of `stop`."""
-    return lambda text, tokens: len(tokens) >= most or tokens[-1] in stop
 
 
 def pieces(
@@ -93,41 +80,3 @@ def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece
         if ends(text, tokens):
             return Piece(text, tuple(tokens[before:]), block, True)
     return Piece(text, block.tokens, block, False)
-
-
-def text_after(
-    loop: Loop,
-    verifier: Verifier,
-    scheme: DraftScheme,
-    prompt: Sequence[int],
-    coin: Coin,
-    most: int,
-    stop: Collection[int] = (),
-) -> Context:
-    """The text after one prompt: at most `most` tokens, at least 1, and none after the first of `stop`.
-
-    With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens. Raises as
-    `pieces` does.
-    """
-    written = pieces(loop, verifier, scheme, [prompt], coin, most, ending(most, stop))
-    return tuple(token for piece in written for token in piece.tokens)
-
-
-@torch.inference_mode()
-def plain_text(
-    pair: Pair, prompt: Sequence[int], sampling: Sampling, coin: Coin, tokens: int, vectors: str = "numpy"
-) -> Context:
-    """So many tokens after a prompt, drawn one by one from the target; arguments as for `Loop`."""
-    check_prompt(pair, prompt, tokens - 1)
-    rows_of, text = RowsOf(sampling.of("target"), pair.vocab_size, vectors), text_so_far(pair, sampling, prompt)
-    cache, unread = None, torch.tensor([list(prompt)], device=pair.device)
-    with within_memory("generating token by token", pair.device):
-        if len(prompt) > 1:
-            cache = pair.target(input_ids=unread[:, :-1], use_cache=True).past_key_values
-        unread = unread[:, -1:]
-        for _ in range(tokens):
-            output = pair.target(input_ids=unread, past_key_values=cache, use_cache=True)
-            cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:], [[()]], [text])
-            token = coin.choose(rows_of.vectors(rows)[0, 0])
-            unread, text = torch.tensor([[token]], device=pair.device), text.after((token,))
-    return text.tokens[len(prompt) :]

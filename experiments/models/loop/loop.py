@@ -37,7 +37,6 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.laws.guarded import guarded
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.progress import Progress
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 from draftproof.simulator.verdicts.validation import check_scheme
 
@@ -72,11 +71,6 @@ class State:
     target: ModelCache
     draft: ModelCache
     texts: tuple[TextSoFar, ...]
-
-    @property
-    def caches(self) -> tuple[ModelCache, ...]:
-        """Of each model, the target's first."""
-        return self.target, self.draft
 
     @property
     def waiting(self) -> list[Context]:
@@ -337,17 +331,14 @@ def many_blocks(
     runs: int,
     coin: Coin,
     batch: int = BATCH,
-    progress: Progress | None = None,
 ) -> list[Block]:
     """The first block of each of `runs` independent runs that start after the tokens of `root`.
 
-    batch: how many runs share their passes. progress: told how many runs are done.
+    batch: how many runs share their passes.
     """
     start = loop.start(root, scheme.depth)
     blocks: list[Block] = []
     for first in range(0, runs, batch):
         count = min(batch, runs - first)
         blocks += loop.step(start.repeated(count), verifier, scheme, coin)[0]
-        if progress:
-            progress(count)
     return blocks

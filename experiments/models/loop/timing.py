@@ -1,6 +1,7 @@
 """Seconds of a generation by part."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -8,9 +9,6 @@ from contextvars import ContextVar
 import torch
 
 from draftproof.simulator.errors import InvalidInput
-
-#: The parts, in their order.
-PARTS = ("prompt", "draft", "target", "verify", "cache")
 
 #: The clocks: wall time, or the processor time of this process.
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
@@ -38,13 +36,13 @@ def measured_by(name: str, device: torch.device | str) -> Iterator[None]:
 class Stopwatch:
     """Seconds by part. On CUDA a part ends when the device has done its work.
 
-    seconds: by name of the part. clock: gives seconds from some start; by default that of `measured_by`.
+    seconds: by name of the part. The clock is that of `measured_by`.
     """
 
-    def __init__(self, device: torch.device | str = "cpu", clock: Callable[[], float] | None = None) -> None:
-        self.seconds: dict[str, float] = dict.fromkeys(PARTS, 0.0)
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
         self._cuda = torch.device(device).type == "cuda"
-        self._clock = clock or _clock.get()
+        self._clock = _clock.get()
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -52,7 +50,7 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - started
+            self.seconds[name] += self.now() - started
 
     def now(self) -> float:
         """The clock, once the device has nothing left to do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -138,11 +138,6 @@ def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coi
     if vectors == "numpy":
         return SamplingCoin(np.random.default_rng(seed))
     return TorchCoin(torch.Generator(device).manual_seed(seed))
-
-
-def coins_for(vectors: str, seeds: Iterable[int], device: torch.device | str = "cpu") -> list[Coin]:
-    """A separate coin for each text, from its seed; arguments as for `coin_for`."""
-    return [coin_for(vectors, seed, device) for seed in seeds]
 
 
 def text_seed(seed: int, number: int) -> int:

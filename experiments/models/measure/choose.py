@@ -23,7 +23,6 @@ from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
-from draftproof.experiments.models.loop.generation import plain_text
 from draftproof.experiments.models.loop.loop import check_pair
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
@@ -40,6 +39,7 @@ from draftproof.experiments.models.measure.writers import (
     missing_assisted,
     timed_text,
 )
+from draftproof.experiments.models.pair.corpus import sample
 from draftproof.experiments.models.pair.devices import generation_settings
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.result import Result
@@ -447,12 +447,13 @@ def exact_tokens(search: Search) -> dict[Way, float]:
     setting, forecast = search.setting, search.forecast
     until = forecast.passed + forecast.exact()
     until = until if forecast.limit is None else min(until, forecast.limit)
-    texts, means = list[Context](), dict[Way, float]()
+    texts, means, pair = list[Context](), dict[Way, float](), setting.pair
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
-        texts.append((*root, *plain_text(setting.pair, root, setting.sampling, coin, half)))
-    contexts, generator = Contexts(setting.pair, setting.sampling, texts), np.random.default_rng(setting.seed)
+        row_of = partial(pair.sampled, "target", sampling=setting.sampling, root=len(root))
+        texts.append((*root, *sample(pair.target, root, half, coin, row_of)))
+    contexts, generator = Contexts(pair, setting.sampling, texts), np.random.default_rng(setting.seed)
     for way in search.left:
         named, scheme = way
         left = until - forecast.passed

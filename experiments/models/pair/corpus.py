@@ -4,7 +4,7 @@ Models are compared with the interpolated n-gram models of `text_drafts`.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from draftproof.experiments.inputs.text import read_text
 from draftproof.experiments.models.pair.devices import libraries, within_memory
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.protocol import Coin
 
 #: Share of the text that is held out.
 HELD_OUT = 0.05
@@ -113,17 +113,18 @@ def model_bits(model: Any, training: Any, held_out: Any, vocab_size: int, window
     return total / log(2) / len(held_out)
 
 
-def sample(model: Any, prompt: Sequence[int], count: int, seed: int, sampling: Sampling) -> list[int]:
-    """`count` tokens after the prompt, sampled one at a time with a separate generator."""
+def sample(model: Any, prompt: Sequence[int], count: int, coin: Coin, row_of: Callable[..., Any]) -> tuple[int, ...]:
+    """`count` tokens after the prompt, one at a time.
+
+    row_of: such as `Sampling.of_logits`, the row of logits, shape `(1, V)`, after tokens `texts`, shape `(1, n)`.
+    """
     torch, _ = libraries()
-    generator = np.random.default_rng(seed)
-    tokens: list[int] = []
     entered, cache = torch.tensor([list(prompt)], device=model.device), None
+    text = entered
     with torch.no_grad(), within_memory("writing a sample", model.device):
         for _ in range(count):
-            done = model(entered, past_key_values=cache, use_cache=True)
-            texts = torch.tensor([[*prompt, *tokens]], device=model.device)
-            row = sampling.of_logits(done.logits[:, -1], texts=texts)[0].cpu().numpy()
-            tokens.append(int(generator.choice(len(row), p=row / row.sum())))
-            entered, cache = torch.tensor([tokens[-1:]], device=model.device), done.past_key_values
-    return tokens
+            output = model(entered, past_key_values=cache, use_cache=True)
+            token = coin.choose(row_of(output.logits[:, -1], texts=text)[0].cpu().numpy())
+            entered, cache = torch.tensor([[token]], device=model.device), output.past_key_values
+            text = torch.cat([text, entered], 1)
+    return tuple(text[0, len(prompt) :].tolist())

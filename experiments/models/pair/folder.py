@@ -22,6 +22,7 @@ from draftproof.experiments.shared.progress import bar, remark
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 #: The end of messages about a folder that holds something else.
 WAY_OUT = "choose another folder, or remove it first"
@@ -168,7 +169,8 @@ def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:
 
 def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, seed: int) -> dict[str, str]:
     prompt = held_out[: max(1, round(PROMPT * share))]
-    written = sample(model, [int(token) for token in prompt], round(SAMPLE * share), seed, Sampling())
+    coin = SamplingCoin(np.random.default_rng(seed))
+    written = sample(model, prompt.tolist(), round(SAMPLE * share), coin, Sampling().of_logits)
     return {"prompt": tokenizer.decode(prompt.tolist()), "text": tokenizer.decode(written)}
 
 

@@ -21,6 +21,7 @@ from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
+from draftproof.simulator.sampling_coin import SamplingCoin
 
 #: Tokens of a root of a text, and of those that a selector learns on.
 CONTEXT_TOKENS, LENGTHS = 16, (8, 16, 32, 48)
@@ -208,7 +209,8 @@ def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, sampling:
     contexts, names, groups = list[Context](), list[str](), list[str]()
     with bar("texts after prompts", len(prompts.contexts)) as tick:
         for number in np.random.default_rng(seed).permutation(len(prompts.contexts)):
-            written = sample(pair.target, prompts.contexts[number], places[-1], seed + int(number), sampling)
+            coin = SamplingCoin(np.random.default_rng(seed + int(number)))
+            written = sample(pair.target, prompts.contexts[number], places[-1], coin, sampling.of_logits)
             contexts += [(*prompts.contexts[number], *written[:place]) for place in places]
             names += [prompts.names[number]] * per_prompt
             groups += [prompts.groups[number]] * per_prompt

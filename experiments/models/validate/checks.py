@@ -10,7 +10,7 @@ import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.drafting import nodes_of
-from draftproof.experiments.models.loop.generation import text_after
+from draftproof.experiments.models.loop.generation import pieces
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -97,9 +97,11 @@ def caches(
             (block,), state = loop.step(state, verifier, scheme, coin)
             text += block.tokens
             left -= 1
-        rebuilt = loop.start(text).caches
-        tolerance = rounding(loop.pair)
-        differences += [_cache_difference(*both, tolerance) for both in zip(state.caches, rebuilt, strict=True)]
+        rebuilt, tolerance = loop.start(text), rounding(loop.pair)
+        differences += [
+            _cache_difference(*both, tolerance)
+            for both in ((state.target, rebuilt.target), (state.draft, rebuilt.draft))
+        ]
     return worst(differences)
 
 
@@ -126,9 +128,13 @@ def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
 
 def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
     """The first position where the loop at temperature 0 differs from this greedy text; None if there is none."""
-    written = text_after(
-        Loop(pair, Sampling(0)), verifier, scheme, prompt, coin_for("numpy", 0), len(text), _ends(pair.target)
-    )
+    stop = _ends(pair.target)
+
+    def ends(_: int, tokens: Sequence[int]) -> bool:
+        return len(tokens) >= len(text) or tokens[-1] in stop
+
+    way = Loop(pair, Sampling(0)), verifier, scheme, [prompt], coin_for("numpy", 0)
+    written = [token for piece in pieces(*way, len(text), ends) for token in piece.tokens]
     pairs = enumerate(zip(written, text, strict=False))
     return next((place for place, (ours, theirs) in pairs if ours != theirs), None if len(written) == len(text) else 0)
 

@@ -1,14 +1,17 @@
 """Schemes of every kind, each with a verifier that is lossless on it, and what a verifier is shown of their trees."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.caches import prompt_pass
+from draftproof.experiments.models.loop.generation import pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.corpus import sample
 from draftproof.simulator import Delayed, DraftNode
 from draftproof.simulator.drafts import (
     Adaptive,
@@ -93,6 +96,18 @@ PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2
 def claims(scheme):
     """The verifiers whose cards say that they are lossless on it; on somebody's own, one that needs no draft."""
     return [name for name in STANDALONE if scheme.name in lossless_for(make(name).card)] or ["nss"]
+
+
+def text_after(loop, verifier, scheme, prompt, coin, most):
+    """The text of so many tokens after one prompt."""
+    written = pieces(loop, verifier, scheme, [prompt], coin, most, lambda _, tokens: len(tokens) >= most)
+    return tuple(token for piece in written for token in piece.tokens)
+
+
+def plain_text(pair, prompt, sampling, coin, tokens):
+    """As many tokens, drawn one by one from the target, with its own cache and without masks of the loop."""
+    row_of = partial(pair.sampled, "target", sampling=sampling, root=len(prompt))
+    return sample(pair.target, prompt, tokens, coin, row_of)
 
 
 class Recorder:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.measure.passes import measure_passes
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
+from tests.experiments.models.drawn import plain_text, text_after
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch finds none here")
 
@@ -31,7 +31,7 @@ def test_greedy_text_is_that_of_generate(pair, name, vectors):
     coin = coin_for(vectors, 0, "cuda")
     loop, way = Loop(pair, Sampling(0), vectors), (make(name), shape)
     assert list(text_after(loop, *way, PROMPT, coin, 200)) == expected
-    assert list(plain_text(pair, PROMPT, Sampling(0), coin, 200, vectors)) == expected
+    assert list(plain_text(pair, PROMPT, Sampling(0), coin, 200)) == expected
 
 
 def depths(pair, vectors):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
 from draftproof.simulator import Delayed, InvalidInput, InvalidVerifier, Verdict
@@ -26,7 +25,7 @@ from draftproof.simulator.drafts import (
 )
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
-from tests.experiments.models.drawn import PROMPTS, Twins, Watched
+from tests.experiments.models.drawn import PROMPTS, Twins, Watched, plain_text, text_after
 from tests.experiments.models.laws import ROOT, agrees, tables
 
 

@@ -14,7 +14,7 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.loop.choosing import Chooser
 from draftproof.experiments.models.loop.loop import Loop, State
-from draftproof.experiments.models.loop.vectors import coin_for, coins_for
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.pair import pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
@@ -160,7 +160,10 @@ def test_every_sequence_of_a_batch_has_a_scheme_of_its_own(exact_pair):
         alone.append(blocks)
         rows.append([start.draft_root.row for start in told])
         told.clear()
-    state, coins = State.joined([loop.start(prompt, 100) for prompt in prompts]), coins_for("numpy", range(3))
+    state, coins = (
+        State.joined([loop.start(prompt, 100) for prompt in prompts]),
+        [coin_for("numpy", seed) for seed in range(3)],
+    )
     for step in range(6):
         made, state = loop.step(state, *way, coins)
         assert made == [blocks[step] for blocks in alone]

@@ -9,7 +9,6 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, Budget, expected, max_deviation
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.generate_with import generate_with
-from draftproof.experiments.models.loop.generation import plain_text, text_after
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.validate.agreement import compare
@@ -17,7 +16,7 @@ from draftproof.simulator import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.verifiers import make
-from tests.experiments.models.drawn import Recorder
+from tests.experiments.models.drawn import Recorder, plain_text, text_after
 
 ROOT, SCHEME, ONE_LAYER = [1, 2, 0, 2], Delayed(2, 1, 1), Delayed(2, 0, 1)
 PENALTY = "repetition_penalty=1.7,temperature=.8"

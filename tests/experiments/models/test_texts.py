@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.generation import ending, pieces
+from draftproof.experiments.models.loop.generation import pieces
 from draftproof.experiments.models.loop.loop import Loop, State
-from draftproof.experiments.models.loop.vectors import coin_for, coins_for
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
@@ -19,6 +19,11 @@ SIZE = 3
 #: Texts leave the batch at these lengths, one after the other.
 LENGTHS = (9, 4, 16, 6, 12, 7, 14, 5)
 SEEDS = range(40, 40 + len(PROMPTS))
+
+
+def coins():
+    """One for each text."""
+    return [coin_for("numpy", seed) for seed in SEEDS]
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +52,17 @@ def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair, name):
     scheme, verifier = CASES[name]
     loop, way = Loop(pair, Sampling(1.3)), (make(verifier), scheme)
     expected = alone(loop, way)
-    assert texts(loop, way, PROMPTS, coins_for("numpy", SEEDS)) == expected
+    assert texts(loop, way, PROMPTS, coins()) == expected
     assert texts(loop, way, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
 
 
 def test_pieces_are_blocks_cut_where_the_text_ends(pair):
     loop, way, most, stop = Loop(pair, Sampling()), (make("traversal"), Delayed(3, 0, 2)), 5, {2}
-    found = list(pieces(loop, *way, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
+
+    def ends(_, tokens):
+        return len(tokens) >= most or tokens[-1] in stop
+
+    found = list(pieces(loop, *way, PROMPTS, coins(), most, ends))
     for text in range(len(PROMPTS)):
         own = [piece for piece in found if piece.text == text]
         assert [piece.last for piece in own] == [False] * (len(own) - 1) + [True]
@@ -68,9 +77,9 @@ def test_pieces_are_blocks_cut_where_the_text_ends(pair):
 def test_what_no_batch_can_be_made_of_is_one_clear_line(pair):
     loop, way = Loop(pair, Sampling()), (make("nss"), Delayed(1, 0, 1))
     with pytest.raises(InvalidInput, match="no prompts"):
-        list(pieces(loop, *way, [], coin_for("numpy", 0), 1, ending(1)))
+        list(pieces(loop, *way, [], coin_for("numpy", 0), 1, lambda *_: True))
     with pytest.raises(InvalidInput, match="1 coins for 2 texts"):
-        texts(loop, way, [[1], [2]], coins_for("numpy", [1]))
+        texts(loop, way, [[1], [2]], coins()[:1])
 
 
 def taking_the_first_caches(monkeypatch):
@@ -136,7 +145,7 @@ def test_a_bug_where_a_text_leaves_is_noticed(pair, bug, monkeypatch):
     expected = alone(loop, way)
     bug(monkeypatch)
     try:
-        found = texts(loop, way, PROMPTS, coins_for("numpy", SEEDS))
+        found = texts(loop, way, PROMPTS, coins())
     except (IndexError, RuntimeError):  # a cache of another size
         found = []
     assert found != expected

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair, new_folder
 from draftproof.experiments.models.pair.training import (
@@ -93,7 +94,14 @@ def test_training_learns_what_can_be_learned():
     assert train(model, tokens, plan, 0, CPU, parts.append) < 0.1
     assert model_bits(model, tokens, tokens[:40], 4, 16) < 0.05
     assert parts == [1] * 60
-    assert sample(model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
+    assert sample(model, [0, 1], 6, coin_for("numpy", 0), Sampling(0).of_logits) == (
+        2,
+        3,
+        0,
+        1,
+        2,
+        3,
+    )
 
 
 def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned():
@@ -108,7 +116,14 @@ def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned
     text = np.array([0, 1, 2, 3] * 200)
     model = new_model(Size(16, 1, 2, tied=True), 4, 0)
     train(model, text, plan, 0, CPU, lambda _: None)
-    assert sample(model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
+    assert sample(model, [0, 1], 6, coin_for("numpy", 0), Sampling(0).of_logits) == (
+        2,
+        3,
+        0,
+        1,
+        2,
+        3,
+    )
 
 
 def test_training_keeps_no_tensor_of_the_steps_that_are_done():
