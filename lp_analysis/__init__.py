@@ -1,8 +1,8 @@
 """Certified bounds on the block efficiency of all lossless verifiers.
 
-`optimum` bounds the best block efficiency from both sides, exactly; `single_step_optimum` is the closed form for trees
-of depth 1. This package may import the core of `simulator` and never `verifiers`. The proofs are in
-`docs/theory/bounds.md`. Its names are imported at their first use, so that the checker of certificates loads no solver.
+`optimum` bounds the best block efficiency from both sides, exactly. This package may import the core of `simulator` and
+never `verifiers`. The proofs are in `docs/theory/bounds.md`. Its names are imported at their first use, so that the
+checker of certificates loads no solver.
 """
 
 from __future__ import annotations
@@ -13,19 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
     from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate
-    from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
+    from draftproof.lp_analysis.checker import check_certificate, check_frontier
     from draftproof.lp_analysis.direct import direct_bound
     from draftproof.lp_analysis.forgetting import floors
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
     from draftproof.lp_analysis.potentials import LongRun, long_run
-    from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
-    from draftproof.lp_analysis.single_step import single_step_optimum
-    from draftproof.lp_analysis.solve import METHODS, Optimum, OptimumInterrupted, optimum
+    from draftproof.lp_analysis.solve import Optimum, OptimumInterrupted, optimum
 
 __all__ = [
-    "METHODS",
-    "MOST_PATHS",
-    "MOST_TRUNKS",
     "FrontierInterrupted",
     "FrontierPoint",
     "LongRun",
@@ -33,7 +28,6 @@ __all__ = [
     "OptimumInterrupted",
     "certificate",
     "check_certificate",
-    "check_file",
     "check_frontier",
     "direct_bound",
     "dumps",
@@ -43,22 +37,18 @@ __all__ = [
     "long_run",
     "measure",
     "optimum",
-    "read_certificate",
-    "single_step_optimum",
 ]
 
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     "measure": "bias_measures",
     **dict.fromkeys(("certificate", "dumps", "frontier_certificate"), "certificates"),
-    **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
+    **dict.fromkeys(("check_certificate", "check_frontier"), "checker"),
     "direct_bound": "direct",
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("LongRun", "long_run"), "potentials"),
-    **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
     "floors": "forgetting",
-    "single_step_optimum": "single_step",
-    **dict.fromkeys(("METHODS", "Optimum", "OptimumInterrupted", "optimum"), "solve"),
+    **dict.fromkeys(("Optimum", "OptimumInterrupted", "optimum"), "solve"),
 }
 
 

@@ -44,11 +44,6 @@ class _Group(NamedTuple):
     first: Callable[[list[int]], Iterator[tuple[int, Any]]]
 
 
-def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
-    """`check_certificate` of a file."""
-    return check_certificate(read_certificate(path), instance)
-
-
 def read_certificate(path: str | Path) -> Any:
     """The fields of a certificate file; raises `InvalidInput` for what is no JSON and for duplicate keys."""
     return parse_json(read_text(path, "certificate"), f"certificate {cut(path)}", object_pairs_hook=_once)

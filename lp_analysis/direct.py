@@ -19,7 +19,6 @@ import scipy  # what is used of it is loaded at its first use
 
 from draftproof.lp_analysis.bias_measures import MEASURES
 from draftproof.lp_analysis.hitting import ListedTrees, Trees
-from draftproof.lp_analysis.modelling import modelling
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
@@ -66,6 +65,15 @@ def direct_bound(
         return float(problem.solve(solver=cp.CLARABEL))
     exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return float(problem.solve(solver=cp.HIGHS, highs_options=exact))
+
+
+def modelling() -> Any:
+    """The package cvxpy; raises `InvalidInput` where it is not installed."""
+    try:
+        import cvxpy  # noqa: PLC0415 - slow to import, and only the reference programs need it
+    except ImportError:
+        raise InvalidInput("the reference programs need cvxpy: pip install 'draftproof[reference]'") from None
+    return cvxpy
 
 
 def trees_of(draft: ProcessLike, scheme: DraftScheme) -> Trees:

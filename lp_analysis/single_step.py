@@ -15,14 +15,11 @@ with `r(S) <= g(q(S))` for all sets `S` of tokens.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from draftproof.lp_analysis.nodes import hit_probability
-from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Vector
 
 
@@ -34,40 +31,12 @@ def best_first(p: Vector, q: Vector) -> Any:
     return np.concatenate([order[~drafted[order]], order[drafted[order]]])
 
 
-def iid_acceptance(p: Vector, q: Vector, k: int) -> Any:
-    """The best acceptance rate with `k` independent drafts in `O(V log V)`, in the arithmetic of the rows."""
-    _check(p, q, k)
-    return _prefix_values(p, q, k, best_first(p, q)).min()
-
-
-def single_step_optimum(p: Any, q: Any, k: int) -> Fraction | float:
-    """The best block efficiency with `k` independent drafts of one token: 1 plus the best acceptance rate.
-
-    p, q: shape `(V,)`, exact or float64; `O(V log V)`.
-    """
-    return as_python(1 + iid_acceptance(p, q, k))
-
-
 def best_set(p: Vector, q: Vector, k: int) -> Any:
-    """The tokens of a set `S` at which the minimum of `iid_acceptance` is attained."""
+    """The tokens of a set `S` at which the minimum is attained, by one sort; p, q: shape `(V,)`."""
     order = best_first(p, q)
-    return order[: int(_prefix_values(p, q, k, order).argmin())]
-
-
-def _prefix_values(p: Vector, q: Vector, k: int, order: Any) -> Any:
-    """`p(not S) + g(q(S))` for the prefixes `S` of `order`, the empty one first; shape `(V + 1,)`."""
-    left = 1 - p[order].cumsum()
-    values = left + hit_probability(q[order].cumsum(), k)
-    return np.concatenate([values[:1] * 0 + 1, values])
-
-
-def _check(p: Vector, q: Vector, k: int) -> None:
-    if p.ndim != 1 or p.shape != q.shape or len(p) == 0:
-        raise InvalidInput(f"rows of shapes {p.shape} and {q.shape}; give two distributions over the same tokens")
-    if (p.dtype == object) != (q.dtype == object):
-        raise InvalidInput("one row is exact, the other float; use one arithmetic for both")
-    if type(k) is not int or k < 1:
-        raise InvalidInput(f"k = {k!r}; the number of drafts must be a whole number of at least 1")
+    values = 1 - p[order].cumsum() + hit_probability(q[order].cumsum(), k)
+    best = int(values.argmin())
+    return order[: best + 1] if values[best] < 1 else order[:0]  # the empty set has the value 1
 
 
 def selection_law(p: Vector, q: Vector, k: int) -> Vector:

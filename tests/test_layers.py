@@ -52,7 +52,7 @@ HOUSE = """
     verifiers
     verifiers.controls verifiers.lossy
     verifiers!
-    lp_analysis.nodes lp_analysis.modelling
+    lp_analysis.nodes
     lp_analysis.hitting
     lp_analysis.problem
     lp_analysis.orders

@@ -15,8 +15,7 @@ import numpy as np
 from draftproof.lp_analysis.bias_prices import bias_bound, end_worths
 from draftproof.lp_analysis.nodes import NodeValues, prefix_masses
 from draftproof.lp_analysis.prices import levels_of
-from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, Columns, likely_orders
-from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY
+from draftproof.lp_analysis.solvers.columns import EMPTY, IN_OUT, INFINITY, ROUNDS, Columns, likely_orders
 from draftproof.lp_analysis.solvers.minimise import Search
 
 

@@ -16,19 +16,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import highspy
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues, prefix_masses
 from draftproof.lp_analysis.orders import order_law
 from draftproof.lp_analysis.prices import price_bound, sorted_levels, subgradient
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.minimise import Search
 
 #: Shares of the best prices in the points at which orders are asked for.
 IN_OUT = (0.0, 0.3, 0.6, 0.9)
 #: Most rounds; the number of vertices is finite but large.
 ROUNDS = 2000
+#: Feasibility tolerance of rows and of reduced costs.
+ACCURACY = 1e-10
+INFINITY = float(highspy.kHighsInf)
+
+#: The entries of an empty column or row.
+EMPTY = (np.array([], dtype=np.int32), np.array([]))
+
+
+def warm_model() -> Any:
+    """An empty, silent model on one thread; rows and columns may join it between solves."""
+    model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in (("output_flag", False), ("threads", 1)):
+        model.setOptionValue(name, value)
+    for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        model.setOptionValue(name, ACCURACY)
+    return model
 
 
 @dataclass

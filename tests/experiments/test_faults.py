@@ -32,7 +32,7 @@ import typer
 from draftproof.experiments import cli
 from draftproof.experiments.models.pair.head_kinds import HEADS
 from draftproof.experiments.runtime import VERDICTS
-from draftproof.lp_analysis.checker import check_file
+from draftproof.lp_analysis.checker import check_certificate, read_certificate
 from draftproof.simulator import FAMILIES
 from tests.experiments.parsers import parsers
 from tests.quick import quick
@@ -285,7 +285,9 @@ class Case:
             if code not in VERDICTS and (not path.exists() or path.read_bytes() == OLD.encode()):
                 continue
             if code not in VERDICTS and (self.name, file) == ("bound", "b.json"):
-                check_file(path)  # a search that is interrupted keeps a certificate of the gap that it had
+                check_certificate(
+                    read_certificate(path)
+                )  # a search that is interrupted keeps a certificate of the gap that it had
                 continue
             try:
                 wrong += (

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from draftproof.lp_analysis.nodes import hit_probability
+from draftproof.lp_analysis.single_step import best_set
 from draftproof.simulator.drafts import (
     Adaptive,
     Delayed,
@@ -86,3 +88,9 @@ def changed(fields, path, rise):
     else:
         place[path[-1]] = old + 1 if type(old) is int else str(Fraction(old) + rise)
     return result
+
+
+def best_acceptance(p, q, k):
+    """The best acceptance rate of one step with `k` independent drafts, in the arithmetic of the rows."""
+    best = best_set(p, q, k)
+    return 1 - p[best].sum() + hit_probability(q[best].sum(), k)

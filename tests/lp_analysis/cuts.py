@@ -18,7 +18,7 @@ import scipy
 
 from draftproof.lp_analysis.direct import trees_of
 from draftproof.lp_analysis.hitting import Trees
-from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from draftproof.lp_analysis.solvers.columns import EMPTY, INFINITY, warm_model
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import tabulate

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from draftproof import lp_analysis
-from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, dumps, optimum
+from draftproof.lp_analysis import certificate, check_certificate, checker, dumps, optimum
+from draftproof.lp_analysis.checker import read_certificate
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import (
     Adaptive,
@@ -61,7 +62,7 @@ def test_what_is_made_is_accepted(V, scheme, tmp_path):
         assert fields["instance"]["scheme"] == scheme.as_dict()
         assert check_certificate(fields, instance) == (found.lower, found.upper)
         (tmp_path / "bound.json").write_text(dumps(fields))
-        assert check_file(tmp_path / "bound.json", instance) == (found.lower, found.upper)
+        assert check_certificate(read_certificate(tmp_path / "bound.json"), instance) == (found.lower, found.upper)
 
 
 @pytest.mark.parametrize(("V", "scheme"), [*DELAYED, *OTHERS], ids=str)
@@ -231,7 +232,7 @@ def test_numbers_beyond_the_longest_text_of_whole_numbers_are_written_and_checke
     fields = certificate(*pair(instance), found)
     assert len(fields["lower"].split("/")[0]) > DIGITS
     (tmp_path / "long.json").write_text(dumps(fields))
-    assert check_file(tmp_path / "long.json", instance) == (found.lower, found.upper)
+    assert check_certificate(read_certificate(tmp_path / "long.json"), instance) == (found.lower, found.upper)
     with pytest.raises(InvalidInput, match="lower: the certificate states") as caught:
         check_certificate(fields | {"lower": "1" + fields["lower"]}, instance)
     assert len(str(caught.value)) < 600
@@ -258,10 +259,10 @@ def test_what_is_wrong_is_shown_whole_where_it_fits_a_line(digits):
 
 def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(InvalidInput, match="cannot read certificate"):
-        check_file(tmp_path / "none.json")
+        read_certificate(tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"certificate .*bad\.json is not JSON: .* at line 1"):
-        check_file(tmp_path / "bad.json")
+        read_certificate(tmp_path / "bad.json")
 
 
 def test_the_checker_imports_no_solver_and_no_maker():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.columns import Columns, generate
-from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from draftproof.lp_analysis.solvers.columns import EMPTY, INFINITY, Columns, generate, warm_model
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
 from draftproof.lp_analysis.solvers.programs import PriceProgram
 from draftproof.simulator.drafts import Delayed

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import draftproof.verifiers._scores as scores_module
-from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator import FAMILIES, Delayed, TableProcess, block_law, check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Greedy
@@ -22,6 +21,7 @@ from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, winning_shares, with_scores
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.optimal_transport import one_step
+from tests.lp_analysis.cases import best_acceptance
 
 #: Laws of scores are rounded to multiples of 1/DENOMINATOR: what a law of twenty tokens can lose by it.
 ROUNDED = 100 / DENOMINATOR
@@ -260,7 +260,7 @@ def test_classes_of_a_real_vocabulary_come_within_a_thousandth_of_the_optimum(k:
     scores = scored(p, q, (*[0] * (k - 1), 1))
     law = q * scores.rho[scores.node.place]
     assert law.sum() == pytest.approx(1, abs=ROUNDING)
-    accepted, best = np.minimum(p, law).sum(), single_step_optimum(p, q, k) - 1
+    accepted, best = np.minimum(p, law).sum(), best_acceptance(p, q, k)
     assert 0.999 * best <= accepted <= best + ROUNDING
 
 
@@ -277,7 +277,7 @@ def test_laws_given_the_drafts_are_those_of_the_target_in_torch_too(name: str, p
         assert abs(ours - theirs.double().numpy()).max() <= limit
         assert abs(ours.sum() - 1) <= ROUNDING
     law = structure.child_law(p, q, 3)
-    rate, best = law[1:].sum(), single_step_optimum(p, q, 3) - 1
+    rate, best = law[1:].sum(), best_acceptance(p, q, 3)
     assert 0.97 * best <= rate <= best + ROUNDING
     assert abs(law.sum(0) - p).max() <= ROUNDING
     assert abs(law - structure.child_law(*rows, 3).double().numpy()).max() <= limit

@@ -12,7 +12,6 @@ import pytest
 from flint import fmpq
 
 from draftproof.experiments.claims import formulas
-from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator import CallableProcess, Delayed, Instance, TableProcess, block_law, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
@@ -24,6 +23,7 @@ from draftproof.simulator.verdicts.cases import CASES, case_instances, conforman
 from draftproof.verifiers import STANDALONE, make
 from draftproof.verifiers.block import stop_probability
 from draftproof.verifiers.optimal_transport import set_masses
+from tests.lp_analysis.cases import best_acceptance
 from tests.quick import quick
 
 #: Those with a law of every child given the number of drafts, and of them those of one path.
@@ -119,7 +119,7 @@ def test_many_instances_at_once_and_tensors_equal_row_by_row(name: str) -> None:
 def test_optimal_transport_attains_the_single_step_optimum_and_no_other_is_above(k: int) -> None:
     for size in (2, 3, 4):
         for instance in one_step(size, k, 3):
-            optimum = single_step_optimum(*rows(instance), k)
+            optimum = 1 + as_python(best_acceptance(*rows(instance), k))
             law = check(
                 make("optimal_transport"), instance.target, instance.draft, Delayed(k, 0, 1), engine="enumerate"
             )

@@ -21,7 +21,7 @@ import draftproof.simulator.audit, draftproof.simulator.laws.precision as precis
 from draftproof import lp_analysis
 from draftproof import simulator
 from draftproof import *
-from draftproof.lp_analysis import single_step_optimum
+from draftproof.lp_analysis.single_step import best_set
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import SpecHub
 from draftproof.verifiers import STANDALONE
@@ -59,8 +59,8 @@ CALLS = {
     **{f"check of {name}": lambda name=name: check(name, FLOATS, ONE, arithmetic="float64") for name in TREES},
     **{f"check of {name}, called": lambda name=name: check(name, CALLED, TWO, arithmetic="float64") for name in TREES},
     **{f"law of {name}": lambda name=name: block_law(name, *FLOATS, ONE, "float64") for name in TREES},
-    "single step": lambda: single_step_optimum(P, Q, 4),
-    "single step of many": lambda: single_step_optimum(P, Q, 10**6),
+    "single step": lambda: best_set(P, Q, 4),
+    "single step of many": lambda: best_set(P, Q, 10**6),
     "bound": lambda: bound(world=(P, Q), scheme=ONE),
     "bound of a listed scheme": lambda: bound(world=(P, Q), scheme="top_k:K=2,L1=0,L2=2"),
     "bound of an own scheme": lambda: bound(world=(P, Q), scheme=Wide()),

@@ -18,7 +18,8 @@ from draftproof.experiments.cli.verify import verify
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import read_counted
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.lp_analysis import certificate, check_file, dumps, optimum
+from draftproof.lp_analysis import certificate, check_certificate, dumps, optimum
+from draftproof.lp_analysis.checker import read_certificate
 from draftproof.simulator import FAMILIES, Delayed, Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.strings.pair import StringPair
@@ -54,12 +55,16 @@ def formats(folder: Path) -> dict[str, Format]:
         "worlds": Format(WORLDS.encode(), _planned),
         "store": Format((folder / "rows.db").read_bytes(), _reported),
         "instance": Format(given.dumps().encode(), Instance.load),
-        "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
+        "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), _checked),
         "theorem": Format((folder / "theorem.json").read_bytes(), verify),
         "cost": Format(json.dumps(times).encode(), time_model),
         "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),
         "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),
     }
+
+
+def _checked(path: str) -> None:
+    check_certificate(read_certificate(path))
 
 
 def _planned(path: str) -> None:
