@@ -144,7 +144,7 @@ def _judged(certificate: Mapping[str, Any], relation: Relation, explorer: Explor
     given, by, kind = certificate.get("judgements"), certificate.get("by"), relation.kind
     if not isinstance(given, list) or by not in ((EFFICIENCY,) if kind == EQUALS else (EFFICIENCY, REACHES)):
         raise InvalidInput("it does not say why the relation holds on each cell, or what is compared there")
-    pairs, rest = both_laws(relation.one, relation.other, relation.shape, explorer), iter(given)
+    laws, rest = both_laws(relation.one, relation.other, relation.shape, explorer), iter(given)
 
     def judged(ratio: Ratio, region: Region, asked: Oracle) -> Judgement | None:
         judgement = next(rest, None)
@@ -152,9 +152,9 @@ def _judged(certificate: Mapping[str, Any], relation: Relation, explorer: Explor
         right = judgement is not None and allowed and stands(judgement, ratio, region, asked)
         return judgement if right else None
 
-    judge_cells(relation, pairs, str(by), explorer.oracle, judged)
+    judge_cells(relation, laws, str(by), explorer.oracle, judging=judged)
     relation.finished = True
-    relation.same_law = bool(certificate.get("same_law")) and same_law(pairs, relation.shape, explorer.oracle)
+    relation.same_law = bool(certificate.get("same_law")) and same_law(laws, relation.shape, explorer.oracle)
     return len(given) > len(relation.judgements)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from draftproof.simulator.theorems.algebra.oracle import Oracle
@@ -20,6 +20,9 @@ JUDGING: Mapping[str, Judging] = {LOSSLESS: judged_zero, EQUALS: judged_zero, DO
 #: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block or
 #: a balance.
 Place = tuple[Any, ...]
+#: How many cells a balance or a difference has, the judgements where it is claimed, and the cells that stay open, each
+#: with the function there, if it is known.
+Judged = tuple[int, list[Judgement], list[tuple[Region, Ratio | None]]]
 
 
 class ProofExecutor(Protocol):
@@ -39,22 +42,32 @@ class ProofExecutor(Protocol):
         ...
 
 
-def executed(
+def judged_places(
     kind: str,
     laws: Sequence[Sequence[Part]],
     wanted: Sequence[tuple[int, Place]],
+    shape: Shape,
     oracle: Oracle,
-    executor: ProofExecutor | None,
-) -> dict[tuple[int, Place], Mapping[str, Any]]:
-    """The executor's results about functions of laws, by number of part and place; {} without an executor."""
-    if executor is None:
-        return {}
-    plain = [plain_law(law, oracle.points) for law in laws]
-    results = {wanted[number]: result for number, result in executor.judged(kind, plain, wanted)}
-    for result in results.values():
-        if not result["open"]:
-            oracle.absorb(result["account"])
-    return results
+    executor: ProofExecutor | None = None,
+    judging: Judging | None = None,
+) -> Iterator[Judged]:
+    """What is found at places of parts of one or two laws, in their order.
+
+    executor: finds it elsewhere; what stays open there is judged here. judging: in place of that of the kind.
+    """
+    known: dict[tuple[int, Place], Mapping[str, Any]] = {}
+    if executor is not None:
+        claimed = [(number, place) for number, place in wanted if laws[0][number].gap is None]
+        plain = [plain_law(law, oracle.points) for law in laws]
+        results = ((claimed[number], result) for number, result in executor.judged(kind, plain, claimed))
+        known = {place: result for place, result in results if not result["open"]}
+    for result in known.values():
+        oracle.absorb(result["account"])
+    for number, place in wanted:
+        if (number, place) in known:
+            yield known[number, place]["cells"], known[number, place]["judgements"], []
+        else:
+            yield judged_at([law[number] for law in laws], place, shape, oracle, judging or JUDGING[kind])
 
 
 def judged(kind: str, parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
@@ -65,13 +78,8 @@ def judged(kind: str, parts: Sequence[Part], place: Place, shape: Shape, oracle:
     return {"cells": cells, "judgements": judgements, "open": len(missing), "account": account}
 
 
-def judged_at(
-    parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging
-) -> tuple[int, list[Judgement], list[tuple[Region, Ratio | None]]]:
-    """How many cells a balance or a difference has, the judgements where it is claimed, and the cells that stay open.
-
-    parts: one of a balance, two of a difference. A cell that stays open comes with the function there, if it is known.
-    """
+def judged_at(parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging) -> Judged:
+    """What is found at one place. parts: one of a balance, two of a difference."""
     zero, one = Ratio(shape.ring, shape.ring.zero), parts[0]
     if len(parts) == 1:
         context, token = place

@@ -17,21 +17,8 @@ from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.polynomials import Point
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.judgements import (
-    SIGNS,
-    SOLVER,
-    Judgement,
-    Judging,
-    judged_nonnegative,
-    judged_zero,
-)
-from draftproof.simulator.theorems.proof.judging import (
-    EQUALS,
-    Place,
-    ProofExecutor,
-    executed,
-    judged_at,
-)
+from draftproof.simulator.theorems.proof.judgements import SIGNS, SOLVER, Judgement, Judging
+from draftproof.simulator.theorems.proof.judging import EQUALS, Place, ProofExecutor, judged_places
 from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of
 from draftproof.simulator.theorems.proof.points import simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape
@@ -39,8 +26,8 @@ from draftproof.simulator.theorems.proof.theorem import TRIALS, Subject, law_at_
 
 #: What is compared: one function, or those of all contexts, of which it is the sum.
 EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
-#: Two laws, part by part.
-Pairs = Sequence[tuple[Part, Part]]
+#: Two laws, on the same cells of drafting.
+Laws = Sequence[Sequence[Part]]
 #: Points tried for each denominator before a relation is proved.
 EACH = 4 * TRIALS
 
@@ -112,15 +99,15 @@ def relate(
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs = both_laws(one, other, shape, explorer, executors)
+    laws = both_laws(one, other, shape, explorer, executors)
     oracle, executor = explorer.oracle, executors[0] if executors else None
     if kind == EQUALS:
-        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, executor)
-        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, executor)
+        judge_cells(relation, laws, EFFICIENCY, oracle, executor)
+        relation.same_law = not relation.open_cells and same_law(laws, shape, oracle, executor)
     else:
-        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, executor)
+        judge_cells(relation, laws, REACHES, oracle, executor)
         if relation.open_cells:
-            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, executor)
+            judge_cells(relation, laws, EFFICIENCY, oracle, executor)
     relation.finished = True
     return relation
 
@@ -131,58 +118,41 @@ def both_laws(
     shape: Shape,
     explorer: Explorer,
     executors: tuple[ProofExecutor, ProofExecutor] | None = None,
-) -> Pairs:
-    """The laws of two verifiers on the same cells of drafting."""
+) -> Laws:
+    """The laws of two verifiers."""
     cells = draftings(shape, explorer)
-    mine, theirs = (
+    return [
         parts_of(shape, subject.formal, cells, explorer, place.explored if place else None)
         for subject, place in zip((one, other), executors or (None, None), strict=True)
-    )
-    return list(zip(mine, theirs, strict=True))
+    ]
 
 
 def judge_cells(
     relation: Relation,
-    pairs: Pairs,
+    laws: Laws,
     by: str,
     oracle: Oracle,
-    judging: Judging,
     executor: ProofExecutor | None = None,
+    judging: Judging | None = None,
 ) -> None:
     """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
     relation.by, relation.cells = by, 0
     relation.judgements, relation.open_cells = [], []
     places: list[Place] = [()] if by == EFFICIENCY else [(context,) for context in relation.shape.contexts[1:]]
-    wanted = [(number, place) for number in range(len(pairs)) for place in places]
-    known = _executed(relation.kind, pairs, wanted, oracle, executor)
-    for number, place in wanted:
-        judgement = known.get((number, place))
-        if judgement is None or judgement["open"]:
-            cells, judgements, left = judged_at(pairs[number], place, relation.shape, oracle, judging)
-            missing = [region for region, _ in left]
-        else:
-            cells, judgements, missing = judgement["cells"], judgement["judgements"], []
+    wanted = [(number, place) for number in range(len(laws[0])) for place in places]
+    for cells, judgements, missing in judged_places(
+        relation.kind, laws, wanted, relation.shape, oracle, executor, judging
+    ):
         relation.cells += cells
         relation.judgements += judgements
-        relation.open_cells += missing
+        relation.open_cells += [region for region, _ in missing]
 
 
-def _executed(
-    kind: str, pairs: Pairs, wanted: Sequence[tuple[int, Place]], oracle: Oracle, executor: ProofExecutor | None
-) -> dict[tuple[int, Place], Mapping[str, Any]]:
-    """The executor's results about differences, but for gaps; see `executed`."""
-    claimed = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
-    return executed(kind, list(zip(*pairs, strict=True)), claimed, oracle, executor)
-
-
-def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: ProofExecutor | None = None) -> bool:
+def same_law(laws: Laws, shape: Shape, oracle: Oracle, executor: ProofExecutor | None = None) -> bool:
     """Whether every block has the same mass under both."""
     blocks = list(product(shape.contexts, range(shape.vocab_size)))
-    wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]
-    if executor is not None:
-        judgements = _executed(EQUALS, pairs, wanted, oracle, executor)
-        return all(not result["open"] for result in judgements.values())
-    return all(not judged_at(pairs[number], block, shape, oracle, judged_zero)[2] for number, block in wanted)
+    wanted = [(number, block) for number, part in enumerate(laws[0]) if part.gap is None for block in blocks]
+    return all(not missing for _, _, missing in judged_places(EQUALS, laws, wanted, shape, oracle, executor))
 
 
 def _counterexample(one: Subject, other: Subject, shape: Shape, point: Point) -> Counterexample:

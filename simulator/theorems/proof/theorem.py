@@ -28,8 +28,7 @@ from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.judgements import judged_zero
-from draftproof.simulator.theorems.proof.judging import LOSSLESS, ProofExecutor, executed, judged_at
+from draftproof.simulator.theorems.proof.judging import LOSSLESS, ProofExecutor, judged_places
 from draftproof.simulator.theorems.proof.laws import Making, Part, draftings, drawn, law_at, parts_of
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
@@ -151,36 +150,25 @@ def follow(proof: Proof, executor: ProofExecutor | None = None) -> None:
                 values = () if isinstance(leaf, Gap) else leaf.values.values()
                 proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
     wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in places(shape)]
-    known = executed(LOSSLESS, [proof.law], wanted, explorer.oracle, executor)
-    for number, place in wanted:
+    for count, _, missing in judged_places(LOSSLESS, [proof.law], wanted, shape, explorer.oracle, executor):
         proof.identities += 1
-        result = known.get((number, place))
-        if result is None or result["open"]:
-            part = proof.law[number]
-            count, _, missing = judged_at([part], place, shape, explorer.oracle, judged_zero)
-            proof.cells += count
-            proof.open_cells += [region for region, _ in missing]
-            proof.refutation = next((found for cell in missing if (found := refuted(proof, *cell))), None)
-        else:
-            proof.cells += result["cells"]
+        proof.cells += count
+        proof.open_cells += [region for region, _ in missing]
+        proof.refutation = next((found for cell in missing if (found := refuted(proof, *cell))), None)
         if proof.refutation is not None:
             return
 
 
-def refuted(proof: Proof, region: Region, balance: Ratio | None) -> Refutation | None:
-    """A refutation in a cell whose balance is not shown to be zero, if one is found. balance: None if not known."""
+def refuted(proof: Proof, region: Region, value: Ratio | None) -> Refutation | None:
+    """A refutation in a cell whose balance is not shown to be zero, if one is found. value: None if not known."""
     subject, shape = proof.subject, proof.shape
-    point = None if balance is None else nonzero_point(shape, balance, region, proof.explorer.oracle)
+    if value is None:
+        return None
+    elsewhere = region.with_signs(region.ring.atom(value.num), NEGATIVE | POSITIVE)
+    point = proof.explorer.oracle.point_in(elsewhere, shape.point)
     if point is None or not law_at_point(subject, shape, point).max_deviation(shape.instance(point).target):
         return None
     return refutation(subject, shape, point)
-
-
-def nonzero_point(shape: Shape, ratio: Ratio, region: Region, oracle: Oracle) -> Point | None:
-    """A point of a region at which a function is not zero, if one is found."""
-    atom = region.ring.atom(ratio.num)
-    wanted = region.with_signs(atom, NEGATIVE | POSITIVE)
-    return oracle.point_in(wanted, shape.point)
 
 
 def law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
@@ -203,12 +191,12 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     run = Run(shape.domain, point)
     try:
         with run.following():
-            balance = balance_at(subject, shape, run, violation.context, violation.token)
+            value = balance_at(subject, shape, run, violation.context, violation.token)
     except HasState:
         raise
     except NotFollowed:
         return Refutation(point, instance, violation, None, ())
-    if balance.at(point) == 0:
+    if value.at(point) == 0:
         raise InvalidVerifier(
             "verify computes otherwise with followed numbers than with rationals; "
             "it must use the rows by + - * / and comparisons only"
@@ -216,7 +204,7 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     cell = tuple(
         (str(shape.ring.atoms[atom]), mask) for atom, mask in run.region if shape.domain.masks.get(atom) != mask
     )
-    return Refutation(point, instance, violation, str(balance.num), cell)
+    return Refutation(point, instance, violation, str(value.num), cell)
 
 
 def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token: int) -> Ratio:
@@ -226,13 +214,12 @@ def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token
     wanted = shape.ratios(("p", context))[token]
     total = Ratio(shape.ring, shape.ring.zero)
     for tree, weight in drawn(shape, draft, run):
-        for (accepted, correction), mass in verdicts(
-            verifier, tree, target, draft, RATIONAL, FollowingCoin(run)
-        ).items():
+        law = verdicts(verifier, tree, target, draft, RATIONAL, FollowingCoin(run))
+        for (accepted, correction), mass in law.items():
             if accepted[:depth] == context:
                 hit = accepted[depth] == token if len(accepted) > depth else correction == token
                 share = weight.as_ratio * mass.as_ratio
-                total = total + share * wanted - (share if hit else Ratio(shape.ring, shape.ring.zero))
+                total = total + (share * wanted - share if hit else share * wanted)
     return total
 
 
