@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from itertools import islice
-from typing import Any
+from itertools import islice, product
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,7 +24,30 @@ MOST_OUTCOMES = 1_000_000
 ROUNDING = 2.0**-40
 
 
-class Adapting(Parameters):
+@dataclass(frozen=True)
+class Bounded(Parameters):
+    """A scheme with bounds for its numbers: whole ones of 0 to 1000, fractions in [0, 1].
+
+    positive: the parameters that must be above 0. shrunk: those that `reductions` makes smaller, the last one first.
+    Raises `InvalidInput` for a number out of bounds.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = ()
+    shrunk: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for parameter in fields(self):
+            check = {int: _whole, Fraction: _share}.get(type(parameter.default))
+            if check is not None:
+                check(self, parameter.name, parameter.name in self.positive)
+
+    def reductions(self) -> Sequence[Self]:
+        """The same with smaller parameters, the smallest first."""
+        ranges = [range(int(name in self.positive), getattr(self, name) + 1) for name in self.shrunk]
+        return [replace(self, **dict(zip(self.shrunk, values, strict=True))) for values in product(*ranges)]
+
+
+class Adapting(Bounded):
     """A scheme that counts its trees by listing them."""
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
@@ -49,9 +73,10 @@ class BestFirst(Adapting):
     nodes: int = 4
     depth: int = field(default=LARGEST, kw_only=True)
 
+    shrunk: ClassVar[tuple[str, ...]] = ("nodes",)
+
     def __post_init__(self) -> None:
-        whole(self, "nodes", 0)
-        whole(self, "depth", 0)
+        super().__post_init__()
         object.__setattr__(self, "depth", min(self.depth, self.drawn))
 
     @property
@@ -68,19 +93,17 @@ class BestFirst(Adapting):
         raise NotImplementedError
 
 
-def whole(scheme: Parameters, key: str, least: int) -> None:
-    """Raises `InvalidInput` unless the parameter is a whole number from `least` to 1000."""
+def _whole(scheme: Bounded, key: str, positive: bool) -> None:
     value = getattr(scheme, key)
-    if type(value) is not int or not least <= value <= LARGEST:
-        raise InvalidInput(f"{scheme.name}: {key} = {value!r} must be a whole number of {least} to {LARGEST}")
+    if type(value) is not int or not positive <= value <= LARGEST:
+        raise InvalidInput(f"{scheme.name}: {key} = {value!r} must be a whole number of {int(positive)} to {LARGEST}")
 
 
-def share(scheme: Parameters, key: str, above_zero: bool) -> None:
-    """Makes the parameter a `Fraction`; raises `InvalidInput` unless it lies between 0 and 1."""
+def _share(scheme: Bounded, key: str, positive: bool) -> None:
     value = as_fraction(getattr(scheme, key), f"{scheme.name}: {key}")
     object.__setattr__(scheme, key, value)
-    if not 0 <= value <= 1 or (above_zero and value == 0):
-        raise InvalidInput(f"{scheme.name}: {key} = {value} must lie in {'(0' if above_zero else '[0'}, 1]")
+    if not 0 <= value <= 1 or (positive and value == 0):
+        raise InvalidInput(f"{scheme.name}: {key} = {value} must lie in {'(0' if positive else '[0'}, 1]")
 
 
 def largest(values: list[Any], count: int) -> list[int]:

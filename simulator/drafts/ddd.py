@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, largest, reaches, share, whole
+from draftproof.simulator.drafts._adapting import Adapting, largest, reaches
 from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess
@@ -30,11 +30,8 @@ class DynamicDepth(Adapting):
     name: ClassVar[str] = "ddd"
     verified_with: ClassVar[str] = "nss"
     draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
-
-    def __post_init__(self) -> None:
-        whole(self, "beam", 1)
-        whole(self, "depth", 0)
-        share(self, "threshold", above_zero=False)
+    positive: ClassVar[tuple[str, ...]] = ("beam",)
+    shrunk: ClassVar[tuple[str, ...]] = ("depth", "beam")
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -56,8 +53,3 @@ class DynamicDepth(Adapting):
             if not reaches(sum(value for _, value in layer), self.threshold):
                 break
         return tree_of(candidates, len(candidates))
-
-    def reductions(self) -> list[Self]:
-        """Narrower and shallower beams."""
-        shapes = [(beam, depth) for depth in range(self.depth + 1) for beam in range(1, self.beam + 1)]
-        return [type(self)(beam, depth, self.threshold) for beam, depth in shapes]

@@ -10,7 +10,7 @@ The paper verifies with `rejection_without_replacement`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -72,10 +72,6 @@ class DySpec(BestFirst):
             slots += [*deeper, (value * (1 - part), context, without(row, token))]
         del values[()]
         return drafted, values
-
-    def reductions(self) -> list[Self]:
-        """The same with fewer tokens, the fewest first."""
-        return [replace(self, nodes=nodes) for nodes in range(self.nodes + 1)]
 
 
 @dataclass(frozen=True)

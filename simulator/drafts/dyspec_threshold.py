@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, number, reaches, share, whole
+from draftproof.simulator.drafts._adapting import Adapting, number, reaches
 from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
@@ -34,11 +34,7 @@ class DySpecThreshold(Adapting):
     name: ClassVar[str] = "dyspec_threshold"
     verified_with: ClassVar[str] = "rejection_without_replacement"
     draws: ClassVar[Draws] = Draws.SIBLINGS_FROM_Q
-
-    def __post_init__(self) -> None:
-        share(self, "value", above_zero=True)
-        whole(self, "depth", 0)
-        whole(self, "nodes", 0)
+    positive: ClassVar[tuple[str, ...]] = ("value",)
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:

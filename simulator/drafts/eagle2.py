@@ -10,9 +10,9 @@ out of the target: in law that is naive sampling (`nss`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, largest, whole
+from draftproof.simulator.drafts._adapting import Adapting, largest
 from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess
@@ -33,11 +33,8 @@ class Eagle2(Adapting):
     name: ClassVar[str] = "eagle2"
     verified_with: ClassVar[str] = "nss"
     draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
-
-    def __post_init__(self) -> None:
-        whole(self, "beam", 1)
-        whole(self, "depth", 0)
-        whole(self, "nodes", 0)
+    positive: ClassVar[tuple[str, ...]] = ("beam",)
+    shrunk: ClassVar[tuple[str, ...]] = ("depth", "nodes")
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -52,10 +49,3 @@ class Eagle2(Adapting):
             layer = expanded(draft, best, self.beam)
             candidates += layer
         return tree_of(candidates, self.nodes)
-
-    def reductions(self) -> list[Self]:
-        """Fewer tokens of the same beams, on fewer layers."""
-        shapes: list[tuple[Any, ...]] = [
-            (depth, nodes) for depth in range(self.depth + 1) for nodes in range(self.nodes + 1)
-        ]
-        return [type(self)(self.beam, depth, nodes) for depth, nodes in shapes]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import BestFirst, exceeds, largest, share
+from draftproof.simulator.drafts._adapting import BestFirst, exceeds, largest
 from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess
@@ -29,10 +29,6 @@ class OptTree(BestFirst):
     name: ClassVar[str] = "opt_tree"
     verified_with: ClassVar[str] = "nss"
     draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        share(self, "gain", above_zero=False)
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -59,7 +55,3 @@ class OptTree(BestFirst):
             if not exceeds(grown, self.gain):
                 break
         return tree_of(candidates, self.nodes)
-
-    def reductions(self) -> list[Self]:
-        """The same with fewer nodes, the fewest first."""
-        return [replace(self, nodes=nodes) for nodes in range(self.nodes + 1)]

@@ -12,10 +12,10 @@ As a public port of the paper shows it; there `Y` is one of the candidates, here
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, largest, number, whole
+from draftproof.simulator.drafts._adapting import Adapting, largest, number
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 from draftproof.simulator.vectors import top_tokens, without
@@ -43,11 +43,8 @@ class Rheo(Adapting):
     name: ClassVar[str] = "rheo"
     verified_with: ClassVar[str] = "rheo"
     draws: ClassVar[Draws] = Draws.ONE_FROM_REST
-
-    def __post_init__(self) -> None:
-        whole(self, "nodes", 0)
-        whole(self, "width", 1)
-        whole(self, "depth", 0)
+    positive: ClassVar[tuple[str, ...]] = ("width",)
+    shrunk: ClassVar[tuple[str, ...]] = ("depth", "nodes")
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -97,11 +94,6 @@ class Rheo(Adapting):
         token = coin.choose(rest)
         others = top_tokens(without(rest, token), self.width - 2) if rest[token] < rest.sum() else ()
         return token, [Candidate(number(row[other]), other) for other in others if row[other] > 0]
-
-    def reductions(self) -> list[Self]:
-        """The same with fewer tokens on fewer layers."""
-        shapes = ((depth, nodes) for depth in range(self.depth + 1) for nodes in range(self.nodes + 1))
-        return [replace(self, depth=depth, nodes=nodes) for depth, nodes in shapes]
 
 
 @dataclass(frozen=True)

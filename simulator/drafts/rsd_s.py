@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, number, whole
+from draftproof.simulator.drafts._adapting import Adapting, number
 from draftproof.simulator.drafts._beams import Beam
 from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
@@ -39,10 +39,8 @@ class StochasticBeam(Adapting):
     name: ClassVar[str] = "rsd_s"
     verified_with: ClassVar[str] = "rejection_without_replacement"
     draws: ClassVar[Draws] = Draws.SIBLINGS_FROM_Q
-
-    def __post_init__(self) -> None:
-        whole(self, "K", 1)
-        whole(self, "L", 0)
+    positive: ClassVar[tuple[str, ...]] = ("K",)
+    shrunk: ClassVar[tuple[str, ...]] = ("L", "K")
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -96,7 +94,3 @@ class StochasticBeam(Adapting):
             left[place] = mass * number(rows[place].sum())
             missing_below.append(sum(left) + missing[len(rows)])
         return below, missing_below
-
-    def reductions(self) -> list[Self]:
-        """The same with fewer prefixes and levels: shallowest first."""
-        return [type(self)(K, L) for L in range(self.L + 1) for K in range(1, self.K + 1)]

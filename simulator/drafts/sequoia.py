@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, whole
+from draftproof.simulator.drafts._adapting import Adapting
 from draftproof.simulator.drafts.topology import Topology, filled
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -40,8 +40,7 @@ class Sequoia(Adapting):
     draws: ClassVar[Draws] = Draws.SIBLINGS_IN_TURN | Draws.DISTINCT_SIBLINGS
 
     def __post_init__(self) -> None:
-        whole(self, "nodes", 0)
-        whole(self, "depth", 0)
+        super().__post_init__()
         if self.tree:
             made = Topology(self.tree)
             if made.nodes > self.nodes or made.depth > self.depth:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import Adapting, largest, number, reaches, share, whole
+from draftproof.simulator.drafts._adapting import Adapting, largest, number, reaches
 from draftproof.simulator.drafts._beams import Beam, tree_of
 from draftproof.simulator.drafts._levels import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
@@ -43,12 +43,8 @@ class SpecBlock(Adapting):
     name: ClassVar[str] = "specblock"
     verified_with: ClassVar[str] = "nss"
     draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
-
-    def __post_init__(self) -> None:
-        whole(self, "places", 1)
-        whole(self, "blocks", 0)
-        whole(self, "nodes", 0)
-        share(self, "cover", above_zero=False)
+    positive: ClassVar[tuple[str, ...]] = ("places",)
+    shrunk: ClassVar[tuple[str, ...]] = ("blocks", "nodes")
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -87,8 +83,3 @@ class SpecBlock(Adapting):
             if reaches(mass, self.cover):
                 return tokens[:width]
         return tokens[:1]
-
-    def reductions(self) -> list[Self]:
-        """Fewer tokens of the same blocks, and fewer blocks."""
-        sizes = [(blocks, nodes) for blocks in range(self.blocks + 1) for nodes in range(self.nodes + 1)]
-        return [type(self)(self.places, blocks, nodes, self.cover) for blocks, nodes in sizes]

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._adapting import whole
+from draftproof.simulator.drafts._adapting import Bounded
 from draftproof.simulator.drafts._levels import ByLevels
 from draftproof.simulator.protocol import Coin, Context, Draws, Vector
 from draftproof.simulator.vectors import top_tokens, without
 
 
 @dataclass(frozen=True)
-class SpecHub(ByLevels):
+class SpecHub(ByLevels, Bounded):
     """Two children at every node down to `depth`: the hub and another token, the first drawn from `q`.
 
     The hub alone where `q` has no other token. Raises `InvalidInput` unless `depth` is a whole number.
@@ -27,9 +27,7 @@ class SpecHub(ByLevels):
     name: ClassVar[str] = "spechub"
     verified_with: ClassVar[str] = "spechub"
     draws: ClassVar[Draws] = Draws.FIRST_CHILD_FROM_Q | Draws.ONE_RANDOM_SIBLING | Draws.HUB_PAIRS
-
-    def __post_init__(self) -> None:
-        whole(self, "depth", 0)
+    shrunk: ClassVar[tuple[str, ...]] = ("depth",)
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
@@ -47,7 +45,3 @@ class SpecHub(ByLevels):
         if first != hub:
             return (first, hub)
         return (hub, coin.choose(without(q, hub))) if q[hub] < q.sum() else (hub,)
-
-    def reductions(self) -> list[Self]:
-        """Shallower trees."""
-        return [type(self)(depth) for depth in range(self.depth + 1)]
