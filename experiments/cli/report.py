@@ -71,7 +71,9 @@ def report(stores: str | Sequence[str], /) -> Result:
     from draftproof.experiments.grid.report.tables import tables_and_findings
 
     listed = [stores] if isinstance(stores, str) else list(stores)
-    rows = read(listed)
+    rows, left_out = read(listed)
     pairs = worlds_on_schemes([*rows.get("law", ()), *rows.get("bound", ())])
     tables, said = tables_and_findings(rows, pairs)
-    return Report(f"report of {', '.join(listed)}", tables, said or [_NOTHING], stores=listed, pairs=pairs)
+    return Report(
+        f"report of {', '.join(listed)}", tables, [*said, *left_out] or [_NOTHING], stores=listed, pairs=pairs
+    )

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from draftproof.experiments.grid.store import Row, stored_rows
+from draftproof.experiments.grid.store import Row, left_out, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.result import Column, Table
+from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import scheme_from_dict
 
 #: The columns of laws and bounds; exact numbers are text such as 91/36, with a column for the float.
@@ -20,10 +21,13 @@ _QUESTIONS = {"law": "check", "bound": "bound"}
 
 
 def stored_table(stores: Sequence[str]) -> Table:
-    """All rows of stores, each once."""
-    rows = [cells(row) for row in {row["strong_id"]: row for store in stores for row in stored_rows(store)}.values()]
-    columns = list(dict.fromkeys(name for row in rows for name in row)) or COLUMNS
-    return Table.of([Column(name) for name in columns], rows)
+    """All rows of stores, each once, but those of files that have changed since."""
+    changed: list[set[str]] = []
+    rows = {row["strong_id"]: cells(row) for store in stores for row in stored_rows(store, (), changed)}
+    for sentence in left_out(changed):
+        remark(sentence)
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row)) or COLUMNS
+    return Table.of([Column(name) for name in columns], list(rows.values()))
 
 
 def cells(row: Row) -> dict[str, Any]:

@@ -22,13 +22,13 @@ from typing import Any
 from draftproof.experiments.grid.kinds import DEPTH, check_nesting, check_row
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.runtime import placed
-from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
+from draftproof.experiments.shared.code import file_digest, outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import check_size, parse_json
 
-#: The key of draftproof's own code in the digests of the code that computed a row.
-OURS = "draftproof"
+#: In the digests of what a row was computed from the key of draftproof's own code, and the prefix of data files.
+OURS, DATA = "draftproof", "data:"
 FORMAT = "draftproof rows 2"
 _TABLES = """
 create table if not exists meta (key text primary key, value text not null) without rowid;
@@ -99,7 +99,8 @@ class Store(Mapping[str, Row]):
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
             return
-        values = [_stored(row, code_fields(user_defined)) for row in rows]
+        code = code_fields(user_defined)
+        values = [_stored(row, {**code, **_data_files(row)}) for row in rows]
         file = self._opened()
         with _sqlite_errors(self._path, "write"):
             file.execute("begin immediate")
@@ -154,19 +155,22 @@ class Store(Mapping[str, Row]):
         if damaged > MOST_REPORTED:
             remark(f"{cut(self._path)}: {damaged - MOST_REPORTED:,} more rows like that")
         if other:
-            remark(f"{cut(self._path)}: {counted(other, 'row')} of other code or libraries not taken")
+            remark(f"{cut(self._path)}: {counted(other, 'row')} of other code, files or libraries not taken")
 
     def _is_wanted(self, kind: str, code: str, loaded: Mapping[str, str]) -> bool:
         if self._kinds and kind not in self._kinds:
             return False
         state = code, frozenset(loaded.items())
         if state not in self._is_present_code:
-            self._is_present_code[state] = _of_this_code(parse_json(code, "code"), loaded)
+            self._is_present_code[state] = _of_this_code(_parsed(code), loaded)
         return self._is_present_code[state]
 
 
-def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
-    """Every row of a store by id, whatever code computed it; nothing is written. Raises `InvalidInput`."""
+def stored_rows(path: str, kinds: Collection[str] = (), changed: list[set[str]] | None = None) -> Iterator[Row]:
+    """The rows of a store by id, whatever version computed them; nothing is written. Raises `InvalidInput`.
+
+    Rows of files that have changed since are left out; changed: gets for each of these rows its changed files.
+    """
     if not os.path.lexists(path):
         raise InvalidInput(f"there is no store {cut(path)}; give one that resume made")
     if not check_store(path):
@@ -176,8 +180,12 @@ def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
         for name, kind, text, by, digest in file.execute(f"{_SELECT} order by strong_id"):
             if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
-            elif not kinds or kind in kinds:
+            elif kinds and kind not in kinds:
+                continue
+            elif not (files := _changed_files(by)):
                 yield _checked(place, name, kind, text)
+            elif changed is not None:
+                changed.append(files)
     if damaged:
         remark(
             f"{cut(path)}: {counted(damaged, 'row')} left out: the digest does not match; the command that made the "
@@ -314,9 +322,37 @@ def code_fields(outside: bool = True) -> dict[str, str]:
     return {OURS: _ours(), **(outside_files() if outside else {})}
 
 
-def _of_this_code(code: object, loaded: Mapping[str, str]) -> bool:
+def _data_files(row: Row) -> dict[str, str]:
+    """Digests of the instance files and texts that a row is about, by path, from the sources of its worlds."""
+    sources = row.get("source", [])
+    files = {}
+    for source in sources if isinstance(sources, list) else [sources]:
+        if "instance_hash" in source:
+            files[f"{DATA}{os.path.abspath(source['instance'])}"] = source["instance_hash"]
+        elif os.path.isfile(text := source.get("text", "")):
+            files[f"{DATA}{os.path.abspath(text)}"] = file_digest(text)
+    return files
+
+
+def _changed_files(code: str) -> set[str]:
+    """The files that a row rests on and that are other ones now, by the code of its record; not those that are gone."""
+    files = {name.removeprefix(DATA): digest for name, digest in _parsed(code).items() if name != OURS}
+    return {path for path, digest in files.items() if file_digest(path) not in ("", digest)}
+
+
+def left_out(changed: Collection[set[str]]) -> list[str]:
+    """The sentence about the rows of files that have changed, if there are any; see `stored_rows`."""
+    names = ", ".join(sorted({Path(file).name for files in changed for file in files}))
+    return [f"{counted(len(changed), 'row')} left out, of files that have changed since: {names}."] if changed else []
+
+
+def _parsed(code: str) -> dict[str, Any]:
+    digests = parse_json(code, "code")
+    return digests if isinstance(digests, dict) else {}
+
+
+def _of_this_code(code: Mapping[str, Any], loaded: Mapping[str, str]) -> bool:
     """Whether a row's code (digests from `code_fields`) is the present one. loaded: `outside_files` of this process."""
-    if not isinstance(code, dict) or code.get(OURS) != _ours():
-        return False
-    files = {path: digest for path, digest in code.items() if path != OURS}
-    return not files or unchanged(files, loaded)
+    data = {name.removeprefix(DATA): digest for name, digest in code.items() if name.startswith(DATA)}
+    files = {name: digest for name, digest in code.items() if name != OURS and not name.startswith(DATA)}
+    return code.get(OURS) == _ours() and unchanged(data, {}) and (not files or unchanged(files, loaded))

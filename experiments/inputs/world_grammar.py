@@ -22,6 +22,7 @@ from draftproof.experiments.inputs.strings import StringsWorld, strings_world
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_parameter
 from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, GridWorld, RowsWorld, TextWorld, World
+from draftproof.experiments.shared.code import file_digest
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput, cut
@@ -203,7 +204,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def _file(path: str, samplings: Samplings) -> FileWorld:
-    return FileWorld(path, Instance.load(path), samplings)
+    return FileWorld(path, Instance.load(path), file_digest(path), samplings)
 
 
 def _family(

@@ -70,10 +70,11 @@ def told_note(problem: World | None) -> str:
 
 @dataclass(frozen=True)
 class FileWorld:
-    """One instance file."""
+    """One instance file. digest: of the file."""
 
     path: str
     instance: Instance
+    digest: str
     samplings: Samplings = AS_THEY_ARE
 
     kind: ClassVar[str] = "file"
@@ -84,8 +85,8 @@ class FileWorld:
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `World`: the hash of the rows, so that a renamed file is the same problem."""
-        return {"instance": self.instance.digest(), **self.samplings.source}
+        """See `World`: rows name the file, so another one with the same content has rows of its own."""
+        return {"instance": self.path, "instance_hash": self.digest, **self.samplings.source}
 
     def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = self.instance.target.arithmetic.exact

@@ -118,6 +118,7 @@ def _row_of(programs: Programs, bound: Bound, certified: bool) -> Row:
         "method": bound.found.method,
         "timed_out": bound.found.timed_out,
         "cut": bound.above is not None,
+        "source": programs.world.source,
         "versions": versions(),
     }
     proofs = ("proof", bound.root, bound.found), ("proof_above", bound.root.above, bound.above)

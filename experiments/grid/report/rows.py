@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from draftproof.experiments.grid.exchange import shape_fields
 from draftproof.experiments.grid.kinds import SAMPLINGS
-from draftproof.experiments.grid.store import Row, stored_rows
+from draftproof.experiments.grid.store import Row, left_out, stored_rows
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.verifiers import REGISTRY
 
@@ -29,19 +29,31 @@ _NEEDED = (
 _COMMON = ("family", "vocab_size", "seed", "denominator", *SAMPLINGS)
 
 
-def read(paths: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of all stores by their kind; raises `InvalidInput` for a store without rows."""
+def read(paths: Sequence[str]) -> tuple[dict[str, list[Row]], list[str]]:
+    """The rows of all stores by their kind, and a sentence about those that are left out, if there are any.
+
+    Verifiers of different files that have one name are called as they were given. Raises `InvalidInput` for a store
+    without rows.
+    """
     rows: dict[str, list[Row]] = defaultdict(list)
+    changed: list[set[str]] = []
     for path in paths:
-        if next(stored_rows(path), None) is None:
+        for row in stored_rows(path, KINDS, changed):
+            rows[row["kind"]].append(needed(row))
+        if not changed and next(stored_rows(path), None) is None:
             raise InvalidInput(
                 f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
             )
-        for row in stored_rows(path, KINDS):
-            rows[row["kind"]].append(needed(row))
+    specs: dict[str, set[str]] = defaultdict(set)
+    verified = [*rows["law"], *rows["failure"]]
+    for row in verified:
+        specs[row["verifier"]].add(row["spec"])
+    for row in verified:
+        if len(specs[row["verifier"]]) > 1:
+            row["verifier"] = row["spec"]
     order = {name: number for number, name in enumerate(REGISTRY)}
     rows["law"].sort(key=lambda row: order.get(row["verifier"], len(order)))
-    return rows
+    return rows, left_out(changed)
 
 
 def needed(row: Row) -> Row:
@@ -132,8 +144,14 @@ def worlds_on_schemes(rows: Iterable[Row]) -> list[WorldOnScheme]:
         if row["kind"] == "bound":
             pair.upper = row["upper_float"]
         else:
-            pair.rows[row["verifier"]] = row
+            name = row["verifier"]
+            pair.rows[name] = min(pair.rows.get(name, row), row, key=_first_of_all)
     return list(pairs.values())
+
+
+def _first_of_all(law: Row) -> tuple[bool, bool]:
+    """Of several laws of one verifier there, one that refutes it counts first, then an exact one."""
+    return law["lossless"], law["arithmetic"] != "rational"
 
 
 def grouped(pairs: Iterable[WorldOnScheme], key: Callable[[WorldOnScheme], T]) -> dict[T, list[WorldOnScheme]]:

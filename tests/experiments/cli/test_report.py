@@ -15,6 +15,7 @@ import draftproof as dp
 from draftproof.experiments.grid.report.rows import WorldOnScheme, worlds_on_schemes
 from draftproof.experiments.grid.report.terms import TIMES, matched, ordering
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.shared import code
 from tests.experiments.cli.test_world_file import SMALL
 from tests.experiments.grid.stores import DAMAGE, change
 
@@ -108,13 +109,13 @@ class Two:
     def draw(self, draft, coin):
         return [(coin.choose(draft.row(())),) for _ in range(2)]
 """
+INSTANCE = {"vocab_size": 2, "depth": 1, "target": {"": ["1/3", "2/3"], "0": ["0", "1"], "1": ["0", "1"]}}
+INSTANCE["draft"] = {"": ["1/2", "1/2"]}
 
 
 def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
-    instance = {"vocab_size": 2, "depth": 1, "target": {"": ["1/3", "2/3"], "0": ["0", "1"], "1": ["0", "1"]}}
-    instance["draft"] = {"": ["1/2", "1/2"]}
-    (tmp_path / "given.json").write_text(json.dumps(instance))
+    (tmp_path / "given.json").write_text(json.dumps(INSTANCE))
     line = ("own.py:Mine", "naive", "--scheme", "own.py:Two", "--world", "given.json", "--arithmetic", "rational")
     [first, second] = draftproof("compare", *line, "--resume", "rows.db", "--json").json["rows"]
     summary = draftproof("report", "rows.db", "--json", "-o", "own.html").json
@@ -125,6 +126,34 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
     again = draftproof(*shlex.split(scheme["command"])[1:], "--json").json["rows"]
     assert {row["strong_id"] for row in again} == {first["strong_id"], second["strong_id"]}
     assert f'data-copy="{scheme["command"]}"' in Path("own.html").read_text(encoding="utf-8")
+
+
+#: What a file becomes after a first comparison; a second one is made with the new content.
+CHANGES = {
+    "own.py": OWN.replace('["naive"].verify', '["naive_from_target"].verify'),
+    "scheme.py": OWN.replace("range(2)", "range(3)"),
+    "given.json": json.dumps({**INSTANCE, "draft": {"": ["1/4", "3/4"]}}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_rows_of_a_file_that_has_changed_are_left_out(draftproof, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(code, "_used", {})  # those of earlier tests
+    for file, content in {"own.py": OWN, "scheme.py": OWN, "given.json": json.dumps(INSTANCE)}.items():
+        (tmp_path / file).write_text(content)
+    world = ("--scheme", "scheme.py:Two", "--world", "given.json", "--no-optimum", "--resume", "rows.db")
+    assert draftproof("compare", "own.py:Mine", *world).code == 0
+    (tmp_path / name).write_text(CHANGES[name])
+    sentence = f"1 row left out, of files that have changed since: {name}."
+    ran = draftproof("report", "rows.db", "--json", "-o", "rows.csv")
+    assert ran.json["notes"] == [sentence]
+    assert sentence in ran.err
+    assert "mine" not in (tmp_path / "rows.csv").read_text()
+    assert draftproof("compare", "own.py:Mine", *world).code == 0
+    summary = draftproof("report", "rows.db", "--json").json
+    assert summary["notes"][-1] == sentence
+    [row] = [row for table in ("verifiers", "refuted") for row in summary.get(table, [])]
+    assert (row["verifier"], row["rows"], "refuted" in row) == ("mine", 1, name == "own.py")
 
 
 @pytest.mark.heavy
@@ -209,6 +238,25 @@ def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
     assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block"}] * 2
     rows[-1]["scheme"] = rows[-2]["scheme"] = {"name": "another"}  # of which the card may not speak
     assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block", "gbv"}, {"block"}]
+
+
+def test_a_refutation_counts_whatever_another_row_says(draftproof):
+    rows = [{**row, "kind": "law", "verifier": "block"} for row in pair({"block": 2.0}).rows.values()] * 2
+    refuted = {**rows[0], "lossless": False, "max_deviation_float": 0.1}
+    for order in ([rows[0], refuted], [refuted, rows[0]]):
+        [found] = worlds_on_schemes(order)
+        assert found.rows["block"] == refuted
+
+
+def test_verifiers_of_two_files_with_one_name_are_two(draftproof, tmp_path):
+    (tmp_path / "a.py").write_text(OWN)
+    (tmp_path / "b.py").write_text(OWN.replace('["naive"].verify', '["naive_from_target"].verify'))
+    for file in ("a.py:Mine", "b.py:Mine"):
+        line = ("compare", file, "--K", 1, "--L2", 1, "--world", "family:dirichlet,vocab=2", "--resume", "rows.db")
+        assert draftproof(*line).code == 0
+    summary = draftproof("report", "rows.db", "--json").json
+    assert [row["verifier"] for row in summary["verifiers"]] == ["a.py:Mine"]
+    assert summary["notes"][-1] == "Refuted: b.py:Mine (every row)."
 
 
 def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_q(draftproof):

@@ -1,5 +1,7 @@
 """`--resume FILE.db`: a stored row answers the same question, and a command that was ended gives equal results."""
 
+import json
+
 import pytest
 
 from draftproof.experiments.grid import run
@@ -25,6 +27,10 @@ class One:
     def draw(self, draft, coin):
         return [(coin.choose(draft.row(())),)]
 """
+
+
+ONE_STEP = """{"vocab_size": 2, "depth": 1, "target": {"": ["1/3", "2/3"], "0": ["0", "1"], "1": ["0", "1"]},
+"draft": {"": ["1/2", "1/2"]}}"""
 
 
 def without_times(fields):
@@ -67,3 +73,23 @@ def test_another_question_is_not_answered_by_a_stored_row(draftproof):
         assert draftproof(*asked, *more).row["block_efficiency"] != first["block_efficiency"]
     assert draftproof("check", "ensemble:w=1/2", *asked[2:]).code == 1
     assert draftproof("check", "ensemble:w=1", *asked[2:]).code == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["check block", "bound", "compare block --by root", "check block --precision float16"]
+)
+def test_rows_of_a_copied_instance_file_name_the_copy(draftproof, tmp_path, command):
+    (tmp_path / "first.json").write_text(ONE_STEP)
+    (tmp_path / "copied.json").write_text(ONE_STEP)
+    for name, other in (("first.json", "copied.json"), ("copied.json", "first.json")):
+        ran = draftproof(*command.split(), "--world", name, "--resume", "rows.db", "--json")
+        assert (ran.code, name in ran.out, other in ran.out) == (0, True, False)
+
+
+def test_a_row_is_of_the_scheme_that_its_instance_file_says(draftproof, tmp_path):
+    file = tmp_path / "given.json"
+    asked = ("check", "naive_from_target", "--world", "given.json", "--scheme", "delayed:K=1,L1=0,L2=1")
+    for fields, stands_there in (({}, False), ({"scheme": {"name": "delayed", "K": 1, "L1": 0, "L2": 1}}, True)):
+        file.write_text(json.dumps(json.loads(ONE_STEP) | fields))
+        ran = draftproof(*asked, "--resume", "rows.db", "--json")
+        assert (ran.code, ran.witness["file"] == "given.json") == (1, stands_there)

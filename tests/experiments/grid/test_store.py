@@ -265,5 +265,5 @@ def test_rows_of_other_code_are_not_taken(tmp_path, capsys, monkeypatch):
     written(tmp_path / "r.db")
     monkeypatch.setattr(stores, "_ours", lambda: "another")
     assert numbers(Store(str(tmp_path / "r.db"))) == []
-    assert "3 rows of other code or libraries not taken" in capsys.readouterr().err
+    assert "3 rows of other code, files or libraries not taken" in capsys.readouterr().err
     assert {each["n"] for each in stored_rows(str(tmp_path / "r.db"))} == {0, 1, 2}
