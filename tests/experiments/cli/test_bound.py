@@ -253,22 +253,6 @@ def test_the_long_run_has_bounds_and_a_certificate(draftproof):
     assert (rejected.code, "upper: the certificate states" in rejected.out) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--K", 2, "--L2", 2), "the long run needs finitely many states, and the target is no Markov process"),
-        (("--world", "text:topics,vocab=10"), "V^m = 10^3 states are more than 512; use a smaller vocabulary"),
-        ((*TEXT_SOURCE, "--bias", "0.1"), "the long run has no bias; leave it out"),
-        ((*TEXT_SOURCE, "--method", "levels"), "the long run has no method; leave it out"),
-        ((*TEXT_SOURCE, "--gap", "0"), "gap 0 is not positive"),
-    ],
-)
-def test_the_long_run_refuses_in_one_line(draftproof, words, message):
-    ran = draftproof("bound", *words, "--long-run")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert message in ran.err
-
-
 def test_where_the_start_decides_a_note_says_so():
     target, draft = rationalise(np.eye(2), 2), rationalise(np.array([[0.5, 0.5], [0, 1]]), 2)
     found = bound(world=(MarkovProcess(target, (0,)), MarkovProcess(draft, (0,))), K=1, L2=1, long_run=True)

@@ -179,12 +179,6 @@ def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
     assert draftproof(*given).json["rows"][0]["lossless"] is False
 
 
-def test_tables_by_something_else_are_refused(draftproof):
-    ran = draftproof("compare", "naive", "--by", "depth,roots")
-    assert ran.code == 2
-    assert "by depth,roots: give depth, root, long-run, or several" in ran.err
-
-
 def test_by_root_shows_every_root(draftproof):
     ran = draftproof("compare", "naive", "--world", "text:topics,vocab=2,roots=3", "--by", "root")
     assert "by root context" in ran.out

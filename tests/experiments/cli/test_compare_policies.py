@@ -70,30 +70,6 @@ def test_choices_at_roots_in_fractions():
     assert given.rate(found["greedy"]) == max(map(given.rate, every)) == Fraction(3, 2)
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (("greedy",), "the policy greedy needs the roots of a text or of models: give a world such as text:topics"),
-        (("--world", "x.json", "greedy"), "x.json"),
-        ((*TEXT, "gredy"), "unknown verifier 'gredy'"),
-        ((*TEXT, "selector"), "selector belongs to a pair of models; give the world models:FOLDER"),
-        (
-            (*TEXT, "selector:selector-naive.safetensors"),
-            "naive.safetensors belongs to a pair of models; give the world models:FOLDER",
-        ),
-        ((*TEXT, "static", "--by", "long-run"), "not in the long run of by long-run; leave one of them"),
-        ((*TEXT, "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
-        ((*TEXT, "none.py:mine"), "no file none.py; give your verifier or policy as FILE.py:NAME"),
-        (("ensemble", *TEXT, "greedy"), "ensemble is not declared lossless on delayed trees"),
-    ],
-)
-def test_bad_input_is_one_line(draftproof, given, says):
-    ran = draftproof("compare", *given)
-    assert ran.code == 2
-    assert says in ran.err
-    assert ran.out == ""
-
-
 def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof):
     Path("mine.py").write_text(OWN)
     for name, says in (("deeper", "which is none of the 7 it is given"), ("nothing", "must be one of the actions")):

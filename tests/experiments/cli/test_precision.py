@@ -7,7 +7,6 @@ import pytest
 
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY, STANDALONE
-from tests.experiments.test_bad_input import assert_refused
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 SHAPE = ("--K", 2, "--L1", 0, "--L2", 1)
@@ -56,24 +55,6 @@ def test_a_verifier_that_produces_nan_is_a_finding_beside_the_others(draftproof,
     assert root["breaks"].endswith("question 2 to the coin, flip(nan): not a number")
     shown = draftproof(*given)
     assert (shown.code, "question 2 to the coin" in " ".join(shown.out.split())) == (0, True)
-
-
-#: (arguments, what the message must name)
-REFUSED = [
-    ("--precision float8", "'float8'; choose from float64, float32, float16, bfloat16"),
-    ("--precision ,", "','"), ("--precision float16 --world family:dirichlet,vocab=4 --K 4 --L2 4", "--max-runs"),
-    ("--precision float16 --K 3 --max-runs 1000", "the nearest shape that fits"),
-    ("--precision float16 --seconds 3", "seconds means nothing beside precision"),
-    ("--precision float16 --arithmetic float64", "precision: laws are enumerated in rational arithmetic"),
-    ("--world conformance --engine structured", "conformance: laws are enumerated in rational arithmetic"),
-    ("--precision float16 --world conformance", "precision means nothing beside conformance"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("arguments", "named"), REFUSED, ids=[arguments for arguments, _ in REFUSED])
-def test_bad_input_is_one_line(draftproof, tmp_path, arguments, named):
-    assert_refused(draftproof("check", "naive", *arguments.split()), named)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_torch_bfloat16_is_refused_with_the_way_out_and_the_rest_works(draftproof, monkeypatch):

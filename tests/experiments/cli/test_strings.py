@@ -3,8 +3,6 @@
 import json
 from fractions import Fraction
 
-import pytest
-
 import draftproof as dp
 from draftproof.experiments.inputs.strings import StringsWorld, checked, find_rule
 from draftproof.simulator.strings.pair import StringPair
@@ -74,31 +72,3 @@ def test_what_the_tokenizers_cannot_say_is_said(draftproof, tmp_path):
     assert ran.code == 0, ran.err
     assert "no draft can be made after b c, which the draft's tokens do not spell" in ran.out
     assert "no draft has the text of c: written as corrections only" in ran.out
-
-
-@pytest.mark.parametrize(
-    ("rules", "keys", "more", "message"),
-    [
-        ("slem block2", "", "", "unknown rule 'block2'; known: union, tli, slem, "),
-        ("slem optimum", "", "", "optimum is planned for one instance; the best verifier of a path is block"),
-        ("slem f.py:Mine", "", "", "f.py:Mine is your own and no rule of two tokenizers"),
-        ("slem", "letters=abcde", "", "an alphabet of 5 letters: use 2 to 4, all different"),
-        ("slem", "vocab=9", "", "9 tokens over 2 letters; give 2 to 8"),
-        ("slem", "drafted=9", "", "262,144 drafts are more than 50,000; draft fewer tokens"),
-        ("slem", "", "--L2 12", "tables of depth 12 at V = 4"),
-        ("slem", "history=4", "", "4^4 histories are more than 100"),
-        ("slem", "after=a|c", "", "target: 'c' is no token of it; its tokens: a b bb aab"),
-        ("slem", "same=perhaps", "", "perhaps is neither yes nor no"),
-        ("slem", "", "--K 2", "proposes one path, not delayed(K=2, L1=0, L2=3); give K=1"),
-        ("slem", "", "--sampling top_k=2", "tokens of strings are drawn as their rows say; leave out sampling"),
-        ("slem", "", "--arithmetic float64", "two tokenizers: laws are enumerated in rational arithmetic"),
-        ("slem", "", "--seconds 3", "seconds means nothing beside rules of two tokenizers"),
-        ("slem", "p.json,seeds=2", "", "p.json is a pair of tokenizers; leave out the keys of random ones"),
-        ("slem", "none.json", "", "cannot read pair of tokenizers none.json"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_in_one_line(draftproof, rules, keys, more, message):
-    ran = draftproof("check", *rules.split(), "--world", f"strings:{keys}", *more.split())
-    assert ran.code == 2
-    assert message in " ".join(ran.err.split())
-    assert "Traceback" not in ran.err
