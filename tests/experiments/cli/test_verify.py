@@ -33,6 +33,7 @@ class Mine:
         (("prove", "ensemble:w=1", *STEP, "--zeros"), "draftproof theorem 2", "ensemble:w=1: LOSSLESS for every p"),
         (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 2", "khisti: LOSSLESS for every p"),
         (("prove", "block", "--equals", "naive", *STEP), "draftproof theorem 2", "block has the block efficiency of"),
+        (("prove", "block", "--dominates", "naive", *STEP), "draftproof theorem 2", "block never falls below naive"),
         (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
         (("bound", *WORLD, *STEP), "draftproof bound 1", "some lossless verifier has the block efficiency attained"),
         (("bound", *WORLD, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
@@ -63,31 +64,62 @@ def test_code_of_a_file_is_executed_only_where_the_command_names_it(draftproof):
     assert "is now" in draftproof("verify", "c.json", "mine.py:Mine").err
 
 
+THEOREM, RELATION = ("prove", "naive", *STEP), ("prove", "block", "--dominates", "naive", *STEP)
+EVERY_SIZE, CURVE = ("prove", "naive", "--vocab", "any", *STEP), ("bound", *WORLD, "--bias", "0,.1", *STEP)
+TOP_K = ("bound", "--world", "family:perturbed,s=1", "--scheme", "top_k:K=2,L1=0,L2=2")
+LONG_RUN = ("bound", "--world", "text:topics,vocab=2,target_order=2", "--K", 2, "--L2", 2, "--long-run")
+
+
+def another_order(fields):
+    first = fields["plan"]["orders"][0][0]
+    first[:2] = first[1::-1]
+
+
+#: Of a certificate the new fields, or what changes it: then it is about nothing that can be checked, or rejected.
+NOTHING = [
+    *((THEOREM, {"format": each}) for each in ("draftproof theorem for every vocabulary 4", None)),
+    *((THEOREM, {"vocab_size": each}) for each in (2.0, -1, 3)),
+    *((THEOREM, {"free": each}) for each in ("w", ["w"])),
+    *((THEOREM, {"scheme": {"name": "delayed", **each}}) for each in ({"K": 1}, {"K": 10**6, "L1": 0, "L2": 1})),
+    *((THEOREM, {"verifier": each}) for each in ("naive", {"name": "nss", "w": "1"}, {"name": "none"}, {"w": "1"})),
+    *((THEOREM, {"answers": each}) for each in ([[1] * 4], ["1"], [[[]]], {}, [["1e9999999"]], [["9" * 5000]])),
+    (THEOREM, {"zeros": 1}), (THEOREM, {"scheme": {"file": "mine.py:Scheme"}}),
+    (RELATION, {"kind": "is"}), (RELATION, {"other": None}),
+    (TOP_K, lambda fields: fields["instance"].update(scheme={"name": "specinfer_config", "widths": [60, 60]})),
+]  # fmt: skip
+REJECTED = [
+    (THEOREM, lambda fields: fields["answers"].append(None)),
+    (RELATION, {"verifier": {"name": "nss"}}),
+    (RELATION, lambda fields: fields.update(json.loads(json.dumps(fields).replace('"equal"', '"surely"', 1)))),
+    (EVERY_SIZE, lambda fields: fields["polynomials"][0][0].__setitem__(0, 7)),
+    (TOP_K, another_order),
+    (CURVE, lambda fields: fields["points"][1].update(bias="1/100")),
+    (LONG_RUN, lambda fields: fields.update(upper=fields["lower"])),
+]
+TEXTS: dict[tuple, str] = {}
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"format": "draftproof theorem for every vocabulary 4"},
-        {"format": None},
-        {"vocab_size": 2.0},
-        {"vocab_size": -1},
-        {"vocab_size": 3},
-        {"zeros": 1},
-        {"free": "w"},
-        {"free": ["w"]},
-        {"scheme": {"name": "delayed", "K": 1}},
-        {"scheme": {"name": "delayed", "K": 10**6, "L1": 0, "L2": 1}},
-        {"scheme": {"file": "mine.py:Scheme"}},
-        {"verifier": "naive"},
-        {"verifier": {"name": "naive", "w": "1"}},
-        {"verifier": {"name": "unknown"}},
-        {"verifier": {"w": "1"}},
-    ],
+    ("code", "command", "change"),
+    [(code, *each) for code, table in ((2, NOTHING), (1, REJECTED)) for each in table],
+    ids=lambda value: str(value)[:40],
 )
-def test_what_is_about_nothing_that_can_be_checked_is_refused_in_one_line(draftproof, change):
-    assert draftproof("prove", "naive", *STEP, "--certificate", "c.json").code == 0
-    Path("c.json").write_text(json.dumps({**json.loads(Path("c.json").read_text()), **change}))
+def test_a_certificate_that_was_changed_is_refused_in_one_line_or_rejected(draftproof, code, command, change):
+    if command not in TEXTS:
+        assert draftproof(*command, "--certificate", "c.json").code == 0
+        TEXTS[command] = Path("c.json").read_text()
+    fields = json.loads(TEXTS[command])
+    if callable(change):
+        change(fields)
+    else:
+        fields |= change
+    Path("c.json").write_text(json.dumps(fields))
     ran = draftproof("verify", "c.json")
-    assert (ran.code, ran.out, len(ran.err.strip().splitlines())) == (2, "", 1)
+    assert ran.code == code
+    if code == 1:
+        assert "REJECTED" in ran.out
+    else:
+        assert (ran.out, len(ran.err.strip().splitlines())) == ("", 1)
 
 
 @pytest.mark.heavy
