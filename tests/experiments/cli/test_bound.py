@@ -56,13 +56,6 @@ def test_every_world_and_scheme_has_a_row_and_its_certificate(draftproof):
     assert "one world and one scheme" in draftproof("bound", *several, "--bias", 0, "--plot", "a.png").err
 
 
-def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
-    found = json_of(draftproof, "--world", "text:topics,roots=3", "--K", 2, "--L2", 1)
-    average = sum(Fraction(root["weight"]) * Fraction(root["lower"]) for root in found["roots"])
-    assert len(found["roots"]) == 3
-    assert Fraction(found["rows"][0]["lower"]) == average
-
-
 def test_a_numbered_certificate_never_replaces_an_input(draftproof):
     Path("b-1.json").write_text("a text of some words " * 50)
     ran = draftproof("bound", "--world", "text:b-1.json,roots=2", "--K", 2, "--L2", 1, "--certificate", "b.json")

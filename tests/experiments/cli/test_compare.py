@@ -73,6 +73,15 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
     assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the most probable draft token" in named.err
 
 
+@pytest.mark.parametrize(("verb", "mean"), [("check block", "block_efficiency"), ("bound", "lower")])
+def test_roots_of_a_text_stand_one_by_one_and_are_averaged(draftproof, verb, mean):
+    ran = draftproof(*verb.split(), "--world", "text:topics,vocab=3,roots=3", "--K", 2, "--L2", 1, "--json")
+    roots = ran.json["roots"]
+    assert (ran.code, len(roots)) == (0, 3)
+    assert sum(Fraction(root["weight"]) for root in roots) == 1
+    assert Fraction(ran.row[mean]) == sum(Fraction(root["weight"]) * Fraction(root[mean]) for root in roots)
+
+
 def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftproof):
     given = ("--world", "text:topics,vocab=3,roots=3", "--arithmetic", "rational", "--json")
     ran = draftproof("compare", "block", *given)

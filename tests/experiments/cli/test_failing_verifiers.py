@@ -61,6 +61,18 @@ class Divides(Target):
 
     def verify(self, root, coin):
         return Verdict((), coin.choose(root.target / root.draft))
+
+
+class Flips(Target):
+    def verify(self, root, coin):
+        return Verdict((), int(coin.flip(0.5)))
+
+
+class Draft(Target):
+    card = Card("theirs", "Draws from the draft", None)
+
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.draft))
 '''
 WORDS = {
     "Empty": "weights [0, 0]; they must be >= 0, not all 0 (theirs.py line 19, in verify: ",
@@ -98,9 +110,18 @@ def test_check_refutes_it_with_instance_scheme_and_line(run, theirs, name):
     assert WORDS[name].partition(" (")[0] in again.out
 
 
-@pytest.mark.parametrize("name", ["Floats", "Divides"])
-def test_what_exact_numbers_do_not_have_is_bad_input(run, theirs, name):
-    assert run(f"check theirs.py:{name}").code == 2
+@pytest.mark.parametrize(
+    ("name", "says"), [("Floats", "0.0"), ("Divides", "ZeroDivisionError: "), ("Flips", "0.5"), ("Divides", "line 56")]
+)
+def test_what_exact_numbers_do_not_have_is_bad_input(run, theirs, name, says):
+    ran = run(f"check theirs.py:{name}")
+    assert (ran.code, says in ran.err) == (2, True), ran.err
+
+
+def test_verifiers_of_a_file_are_checked_as_ours_are(run, theirs):
+    assert run("check theirs.py:Target --K 2").code == 0
+    refuted = run("check theirs.py:Draft --K 2 --json")
+    assert (refuted.code, refuted.row["verifier"]) == (1, "theirs")
 
 
 def test_in_compare_and_in_checks_of_several_the_others_go_on(run, theirs):
