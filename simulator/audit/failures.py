@@ -24,7 +24,7 @@ class FunctionFailed(InvalidVerifier):
     interface would explain it, too.
     """
 
-    def __init__(self, what: str, hint: str, arguments: str, called_wrongly: bool) -> None:
+    def __init__(self, what: str, hint: str = "", arguments: str = "", called_wrongly: bool = False) -> None:
         super().__init__(what + hint)
         self.what = what
         self.arguments = arguments

@@ -140,7 +140,7 @@ def _witness(audit: Audit, refuted: Finding) -> list[str]:
         return []
     context, instance, scheme = refuted.first.context, refuted.instance, refuted.scheme
     if refuted.row is not None:
-        instance, scheme = audit.request(instance, scheme, refuted.row)
+        instance, scheme = audit.requests(instance, scheme)[refuted.row]
     rows = {"p": instance.target.row(context)}
     rows |= {"q": instance.draft.row(context)} if len(context) < scheme.depth else {}
     shown = [f"{name} = ({', '.join(map(str, row.tolist()))})" for name, row in rows.items()]

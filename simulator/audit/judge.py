@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.audit.batches import BatchLaw, VerifyAll, batch_law, requests_of
+from draftproof.simulator.audit.batches import batch_law, requests_of
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
@@ -30,7 +29,7 @@ from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.laws.trials import TWO_LAWS, EnumerationSize, Runs, assert_function, estimate_size
 from draftproof.simulator.progress import Progress
-from draftproof.simulator.protocol import DraftNode, DraftScheme, Verdict, Verifier
+from draftproof.simulator.protocol import DraftNode, DraftScheme, Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.symbolic.decide.memory import FILLS
@@ -156,8 +155,9 @@ class Audit:
         result = results[0]
         if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results[1:]):
             places = ", ".join(self.audited.log.memory)
-            what = f"its result depends on numbers that were never set: with others it has another law ({places})"
-            raise FunctionFailed(what, "", "", False)
+            raise FunctionFailed(
+                f"its result depends on numbers that were never set: with others it has another law ({places})"
+            )
         if isinstance(result, FunctionFailed):
             raise result
         return result
@@ -175,7 +175,7 @@ class Audit:
         if not self.audited.log.memory or not isinstance(failure.__cause__, InvalidVerifier):
             return failure
         places = ", ".join(self.audited.log.memory)
-        return FunctionFailed(f"{failure.what}; it depends on numbers that were never set ({places})", "", "", False)
+        return FunctionFailed(f"{failure.what}; it depends on numbers that were never set ({places})")
 
     def _judged(
         self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
@@ -196,14 +196,16 @@ class Audit:
         own = (check.block_efficiency,)
         return Finding(instance, scheme, check, law, expected.target, self.allowed, efficiencies=own)
 
-    def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
-        """Instance and scheme of one request of a batch."""
-        return self._requests(instance, scheme)[row]
+    def requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
+        """Instance and scheme of every request of a batch."""
+        return requests_of(instance, scheme, self.batch)
 
     def by_request(self, case: Case) -> list[Case]:
         """A case for every request."""
-        requests = self._requests(case.instance, case.scheme)
-        return [replace(case, target=own.target, draft=own.draft, draft_scheme=shape) for own, shape in requests]
+        return [
+            replace(case, target=own.target, draft=own.draft, draft_scheme=shape)
+            for own, shape in self.requests(case.instance, case.scheme)
+        ]
 
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
         """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
@@ -248,20 +250,6 @@ class Audit:
             )
         return None
 
-    def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
-        """The law of another verifier on the instance of a finding.
-
-        If the function drafts by itself, on one path.
-        """
-        expected, scheme = self.expected_instance(finding.instance, finding.scheme), finding.scheme
-        one_path = isinstance(scheme, SelfDrafted) and scheme.depth
-        shape = Delayed(1, 0, scheme.depth) if one_path else scheme
-        return guarded_law(reference, expected.target, expected.draft, shape)
-
-    def batch_law(self, verify_all: VerifyAll, finding: Finding) -> BatchLaw:
-        """The law of another function on the batch of a finding."""
-        return batch_law(verify_all, self.expected_requests(finding.instance, finding.scheme), self._arithmetic)
-
     @property
     def _arithmetic(self) -> Any:
         return self.audited.rows.kind.arithmetic
@@ -279,7 +267,7 @@ class Audit:
 
     def expected_requests(self, instance: Instance, scheme: DraftScheme) -> list[tuple[Instance, DraftScheme]]:
         """`expected_instance` of every request, with its scheme."""
-        return [(self.expected_instance(own, shape), shape) for own, shape in self._requests(instance, scheme)]
+        return [(self.expected_instance(own, shape), shape) for own, shape in self.requests(instance, scheme)]
 
     def processed(self, instance: Instance) -> Instance:
         """The instance with the rows that the function makes of it; penalties and n-grams count the prompt of a loop.
@@ -331,9 +319,6 @@ class Audit:
         return tuple(
             tree.root(element.target, element.draft) for tree, (element, _) in zip(trees, expected, strict=True)
         )
-
-    def _requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
-        return requests_of(instance, scheme, self.batch)
 
     def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
         metrics = Metrics.of(law, expected.target)

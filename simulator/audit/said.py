@@ -57,7 +57,7 @@ def _refutation(record: Record, finding: Finding) -> Iterator[str]:
     audit, case = record.request.audit, record.judged[record.findings.index(finding)]
     scheme, of_batch = finding.scheme, ""
     if finding.row is not None:
-        scheme = audit.request(finding.instance, finding.scheme, finding.row)[1]
+        scheme = audit.requests(finding.instance, finding.scheme)[finding.row][1]
         of_batch = f", request {finding.row} of the batch"
     first, worst = finding.first, finding.check.metrics.worst
     place = "requests of the batch depend on each other" if first is None else _imbalance(first)

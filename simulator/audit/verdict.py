@@ -14,7 +14,7 @@ verdict and do not change it.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, log
@@ -335,17 +335,11 @@ def _assert_not_missed(record: Record) -> None:
         raise last
 
 
-@contextmanager
-def _no_bar(label: str, total: float) -> Iterator[None]:
-    """In place of a progress bar."""
-    yield
-
-
 def run_audit(
     record: Record,
     optimum: Optimum | None = None,
     announce: Callable[[Sequence[CaseCost]], None] | None = None,
-    bar: Callable[[str, float], AbstractContextManager[Progress | None]] = _no_bar,
+    bar: Callable[[str, float], AbstractContextManager[Progress | None]] = lambda label, total: nullcontext(),
     clock: Callable[[], float] | None = None,
 ) -> Record:
     """Carry out the request of a record; raises as `survey` and `conclude` do.
@@ -374,7 +368,7 @@ def _is_reproducible(record: Record) -> bool:
         with named_errors(_where(record.request, case)), one_thread():
             unlike = unlike_neighbours(audit, case)
         if unlike is not None:
-            record.failures.append(Failure(case, FunctionFailed(f"not reproducible: {unlike}", "", "", False)))
+            record.failures.append(Failure(case, FunctionFailed(f"not reproducible: {unlike}")))
             record.complete = True
             return False
     tried = f"reproducible: no request depends on its neighbours in {PAIRS} pairs of batches of each instance"

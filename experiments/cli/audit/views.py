@@ -207,7 +207,7 @@ def _request_shown(audit: Audit, witness: Witness) -> tuple[int, Witness]:
     instance, scheme = witness.instance, witness.instance.scheme
     assert scheme is not None
     row = audit.judge(instance, scheme).row or 0
-    seen, shape = audit.request(instance, scheme, row)
+    seen, shape = audit.requests(instance, scheme)[row]
     return row, replace(witness, instance=replace(seen, scheme=shape))
 
 

@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from draftproof.simulator.audit.batches import VerifyAll
+from draftproof.simulator.audit.batches import VerifyAll, batch_law
 from draftproof.simulator.audit.instances import probe
+from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.guarded import guarded_law
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import Vector, Verifier
 
@@ -70,7 +73,12 @@ class Evidence:
         """Likewise for a batch: the laws of the requests that are worst."""
         if self.audit.batch == 1:
             return False
-        return all(_is_law(self.audit.batch_law(suspect, item).rows[item.row or 0], item) for item in self.compared)
+        return all(self._batch_agrees(suspect, item) for item in self.compared)
+
+    def _batch_agrees(self, suspect: VerifyAll, finding: Finding) -> bool:
+        requests = self.audit.expected_requests(finding.instance, finding.scheme)
+        law = batch_law(suspect, requests, self.audit.audited.rows.kind.arithmetic)
+        return _is_law(law.rows[finding.row or 0], finding)
 
     @cached_property
     def compared(self) -> list[Finding]:
@@ -90,7 +98,11 @@ class Evidence:
     def _agrees(self, suspect: Verifier | Callable[[Finding], Verifier], finding: Finding) -> bool:
         try:
             verifier = suspect if isinstance(suspect, Verifier) else suspect(finding)
-            law = self.audit.law_of(verifier, finding)
+            scheme = finding.scheme
+            if isinstance(scheme, SelfDrafted) and scheme.depth:  # the function drafts: one path
+                scheme = Delayed(1, 0, scheme.depth)
+            at = self.audit.expected_instance(finding.instance, finding.scheme)
+            law = guarded_law(verifier, at.target, at.draft, scheme)
         except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
             return False
         return _is_law(law, finding)

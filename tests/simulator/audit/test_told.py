@@ -71,7 +71,7 @@ def test_requests_of_a_batch_are_told_alike_and_the_mistake_is_named():
     audit = make_audit(verify_all, interface="chain", library="numpy", batch=2)
     options, words = MISTAKES["q before top-k"]
     scheme, told = Delayed(1, 0, 1), case_of(*options).rows(1)
-    (first, _), (second, _) = audit.request(told, scheme, 0), audit.request(told, scheme, 1)
+    (first, _), (second, _) = audit.requests(told, scheme)
     assert second.draft.told.row(()).tolist() == first.draft.told.row(()).tolist()[::-1]
     finding = audit.judge(told, scheme)
     assert not finding.lossless
