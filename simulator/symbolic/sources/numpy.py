@@ -192,7 +192,7 @@ _CALLED_OLD = _CALLED | {"random": ("random_sample",)}
 def _stream_of(session: Session, generator: Any) -> Stream:
     """The stream of a generator: its own, or that of the bit generator, which it may share with others."""
     if generator is GLOBAL_STATE:
-        return session.global_stream("numpy", _TRUE_GLOBAL._bit_generator)
+        return session.global_stream("numpy", generator._bit_generator)
     own = session.own_stream(generator)
     return own or session.stream_of(generator._bit_generator)
 
@@ -233,7 +233,6 @@ def _seed_state(self: Any, seed: Any = None) -> None:
 
 _Generator: Any = np.random.Generator
 _RandomState: Any = np.random.RandomState
-_TRUE_GLOBAL: Any = np.random.mtrand._rand
 
 
 def _spawned(self: Any, n_children: int) -> list[Any]:
@@ -244,7 +243,7 @@ def _spawned(self: Any, n_children: int) -> list[Any]:
 STATE: Any = getattr(np.random, "get_state"), getattr(np.random, "set_state")  # noqa: B009
 _LEGACY = Library(
     "numpy.random {}", OLD, lambda: RecordingState, _CALLED_OLD, _stream_of, _legacy_stream, lambda: GLOBAL_STATE,
-    lambda generator: _TRUE_GLOBAL if generator is GLOBAL_STATE else generator, STATE,
+    STATE,
 )  # fmt: skip
 _GENERATORS = _LEGACY._replace(rules=NEW, kind=lambda: RecordingGenerator, called=_CALLED)
 
@@ -262,7 +261,7 @@ RecordingState: Any = type(
 
 
 #: In place of the generator behind the functions of the module, which other libraries take as an object.
-GLOBAL_STATE: Any = RecordingState(0)
+GLOBAL_STATE: Any = RecordingState(np.random.mtrand._rand._bit_generator)
 
 
 def recorded_default_rng(seed: Any = None) -> Any:

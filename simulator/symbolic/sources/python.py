@@ -118,8 +118,8 @@ class Library(NamedTuple):
 
     name: of the function in messages, to be formatted. rules: by function: (session, stream, *arguments). kind: gives
     the recording class. called: the methods that the library's own code of a method calls. stream: of a generator in a
-    session; seeded: of a seed, with the arguments of `seed`. shared: gives the generator of the module's functions, and
-    true: the one that gives true numbers in place of one. state: how its true state is taken and put back.
+    session; seeded: of a seed, with the arguments of `seed`. shared: gives the generator of the module's functions.
+    state: how its true state is taken and put back.
     """
 
     name: str
@@ -129,7 +129,6 @@ class Library(NamedTuple):
     stream: Callable[[Session, Any], Stream]
     seeded: Callable[..., Stream]
     shared: Callable[[], Any]
-    true: Callable[[Any], Any]
     state: tuple[Callable[[], Any], Callable[[Any], Any]]
 
     def apply(self, name: str, session: Session, stream: Stream, arguments: Any, options: Any) -> Any:
@@ -147,7 +146,7 @@ class Library(NamedTuple):
                 return original(generator, *arguments, **options)
             stream = self.stream(session, generator)
             if session.gives_true_numbers(stream):
-                return original(self.true(generator), *arguments, **options)
+                return original(generator, *arguments, **options)
             return self.apply(name, session, stream, arguments, options)
 
         return in_calls(original, rule)
@@ -160,7 +159,7 @@ class Library(NamedTuple):
                 made = self.seeded(session, *arguments, **options)
                 library = self.name.partition(".")[0]
                 if session.seed_global(library, made, self.state):
-                    self.true(self.shared()).seed(*arguments, **options)
+                    original(*arguments, **options)
                 return None
             stream = self.stream(session, self.shared())
             if session.gives_true_numbers(stream):
@@ -184,7 +183,7 @@ def _stream(session: Session, generator: Any) -> Stream:
 STATE: Any = _random.getstate, _random.setstate
 _LIBRARY = Library(
     "random.{}", RECORDED, lambda: RecordingRandom, _CALLED, _stream, _seeded, lambda: SHARED["random"],
-    lambda generator: generator, STATE,
+    STATE,
 )  # fmt: skip
 
 
