@@ -15,7 +15,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.loading.compiled import decorators_left_out, noted, source_of
 from draftproof.simulator.symbolic.loading.files import imports_followed, load_module, parsed
-from draftproof.simulator.symbolic.loading.partial_module import PartialModule, signature_without_self
+from draftproof.simulator.symbolic.loading.partial_module import PartialModule
 from draftproof.simulator.symbolic.where import refusal
 
 #: Gives an attribute of a class by its name: None where it has none.
@@ -101,7 +101,10 @@ def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, An
         return method(BareSelf(name.partition(".")[0], lookup, own), *arguments, **options)
 
     functools.update_wrapper(call, method)
-    call.__signature__ = signature_without_self(method)  # type: ignore[attr-defined]
+    signature = inspect.signature(method)
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=list(signature.parameters.values())[1:]
+    )
     return call
 
 

@@ -9,8 +9,8 @@ import __future__
 
 import ast
 import builtins
+import copy
 import importlib.util
-import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -194,7 +194,8 @@ class PartialModule:
             if neighbour is not None and neighbour.has(alias.name):
                 self.names[name] = neighbour.get(alias.name)
                 return
-            single = ast.copy_location(_only(statement, alias), statement)
+            single = copy.copy(statement)
+            single.names = [alias]
             try:
                 exec(compile(ast.Module([single], type_ignores=[]), str(self.file), "exec"), self.names)
             except ImportError:
@@ -231,12 +232,6 @@ class PartialModule:
         return None
 
 
-def _only(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
-    if isinstance(statement, ast.Import):
-        return ast.Import([alias])
-    return ast.ImportFrom(statement.module, [alias], statement.level)
-
-
 def _binds(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement of a file binds."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -270,9 +265,3 @@ def _reads(statement: ast.AST) -> list[str]:
                 continue
             waiting += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST)]
     return list(names)
-
-
-def signature_without_self(function: Any) -> inspect.Signature:
-    """The signature of a method as its callers see it."""
-    signature = inspect.signature(function)
-    return signature.replace(parameters=list(signature.parameters.values())[1:])

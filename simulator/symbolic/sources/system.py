@@ -22,7 +22,7 @@ from draftproof.simulator.changes import written
 from draftproof.simulator.origins import is_under_audit
 from draftproof.simulator.symbolic.decide.session import Session, current, followed, in_calls, refused_in_calls
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
-from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
+from draftproof.simulator.symbolic.where import called_from_audited_code, refusal
 
 #: Why randomness of the operating system is refused, and what to do.
 _OF_SYSTEM = (
@@ -90,15 +90,6 @@ def _refused(name: str, original: Any) -> Any:
         if called_from_audited_code():
             raise refusal(f"{name} cannot be enumerated")
         return original(*arguments, **options)
-
-    return in_calls(original, rule)
-
-
-def _of_environment(original: Any) -> Any:
-    def rule(session: Session, self: Any, key: Any) -> Any:
-        if called_from_audited_code():
-            session.region.note(f"the environment variable {key}, read at {caller()}, counts as fixed")
-        return original(self, key)
 
     return in_calls(original, rule)
 
@@ -222,7 +213,6 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (ssl, "RAND_bytes", _refused("ssl.RAND_bytes", ssl.RAND_bytes)),
         (builtins, "id", _addressed(builtins.id)),
         (builtins, "hash", _hashed(builtins.hash)),
-        (type(os.environ), "__getitem__", _of_environment(type(os.environ).__getitem__)),
         (os, "urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
         (_random, "_urandom", refused_in_calls(os.urandom, *_OF_SYSTEM)),
         (functools, "_lru_cache_wrapper", _cache(vars(functools)["_lru_cache_wrapper"])),
