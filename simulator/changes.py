@@ -153,10 +153,10 @@ class Snapshot:
         names = re.findall(r"(?:^|\.)(\w+)", place.name)
         codes = [thing.__code__ for thing, _, _ in self._found if isinstance(thing, FunctionType)]
         steps = ((code, step) for code in codes if is_foreign(code) for step in dis.get_instructions(code))
-        found = [(names.index(step.argval), code, step) for code, step in steps if step.argval in names]
-        if not found:
+        naming = [(names.index(step.argval), code, step) for code, step in steps if step.argval in names]
+        if not naming:
             return ""
-        _, code, step = max(found, key=lambda item: (item[0], item[2].opname.startswith("STORE")))
+        _, code, step = max(naming, key=lambda item: (item[0], item[2].opname.startswith("STORE")))
         return f" ({Path(code.co_filename).name} line {step.positions.lineno if step.positions else '?'})"
 
     def _name(self, number: int, name: str) -> str:
@@ -227,14 +227,14 @@ class Snapshot:
         """The globals that a function names, attributes of modules among them; what cannot change is left out."""
         names, scope, seen = names_in(function.__code__), function.__globals__, set()
         self.chance = self.chance or any(name in names for name in _ASKED)
-        found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
-        while found:
-            name, thing = found.popleft()
+        waiting = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
+        while waiting:
+            name, thing = waiting.popleft()
             if isinstance(thing, ModuleType):
                 if id(thing) not in seen:
                     seen.add(id(thing))
                     yield from generators_of(thing.__name__)
-                    found += [(part, vars(thing)[part]) for part in names if part in vars(thing)]
+                    waiting += [(part, vars(thing)[part]) for part in names if part in vars(thing)]
             elif self.is_own(thing) or not _is_of_library(thing):
                 yield name, thing
             elif _package(thing) not in _QUIET:  # it may draw from any of them

@@ -32,7 +32,7 @@ from draftproof.simulator.progress import Progress
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import Settings
-from draftproof.simulator.symbolic.decide.memory import FILLS
+from draftproof.simulator.symbolic.decide.memory import CONTENTS
 from draftproof.simulator.tables import TableProcess, context_at
 from draftproof.simulator.verdicts.lossless import Check
 
@@ -150,7 +150,8 @@ class Audit:
         results = [self._attempt(instance, scheme, progress, first)]
         if self.audited.log.memory:
             results += [
-                self.under(replace(self.audited.settings, fill=fill))._attempt(instance, scheme) for fill in FILLS[1:]
+                self.under(replace(self.audited.settings, content=content))._attempt(instance, scheme)
+                for content in CONTENTS[1:]
             ]
         result = results[0]
         if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results[1:]):

@@ -123,8 +123,8 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
     if name not in _MOVES and any(map(_nan_inside, (*arguments, *options.values()))):
         raise refused_operation(f"numpy.{name}, of NaN and")
     with _errors_of_numbers(name, function, arguments, options):
-        kept = {key: _stripped(name, value) for key, value in options.items()}
-        return _wrapped_all(function(*(_stripped(name, argument) for argument in arguments), **kept))
+        named = {key: _stripped(name, value) for key, value in options.items()}
+        return _wrapped_all(function(*(_stripped(name, argument) for argument in arguments), **named))
 
 
 def _nan_inside(value: Any) -> bool:

@@ -219,8 +219,8 @@ def raised_level(
     if len(terms) == 1:
         v, a, _ = terms[0]
         sign = ONE if (a > 0) == (taken[0] == 1) else -ONE
-        kept = -const / a if taken[0] == 0 else ONE + const / a
-        return ((v, sign, taken[0]),), sign * log(kept)
+        u = -const / a if taken[0] == 0 else ONE + const / a
+        return ((v, sign, taken[0]),), sign * log(u)
     if len(terms) == 2 and const == 0 and terms[0][1] * terms[1][1] < 0 and not any(taken):
         (v, a, _), (w, b, _) = sorted(terms, key=lambda term: term[1], reverse=True)  # a v < -b w
         return ((v, -ONE, 0), (w, ONE, 0)), log(-a / b)

@@ -56,14 +56,14 @@ def _integrate(constraints: set[Constraint], integrand: Integrand, counter: list
     counter[0] += 1
     if counter[0] > MAX_CELLS:
         raise TooLarge(f"a set of shared random numbers falls into more than {MAX_CELLS:,} cells")
-    kept = _tidy(constraints)
-    if kept is None:
+    needed = _tidy(constraints)
+    if needed is None:
         return {}
     size = len(next(iter(integrand))[1])
     if size == 0:
         return {k: sum(polynomial.values(), start=ZERO) for (k, _), polynomial in integrand.items()}
-    j = _easiest(kept, size)
-    lowers, uppers, rest = _split(kept, j)
+    j = _easiest(needed, size)
+    lowers, uppers, rest = _split(needed, j)
     totals: dict[fmpq, fmpq] = {}
     for sign, active, others in ((1, uppers, lowers), (-1, lowers, uppers)):
         for bound in active:
@@ -77,7 +77,7 @@ def _integrate(constraints: set[Constraint], integrand: Integrand, counter: list
 
 def _tidy(constraints: set[Constraint]) -> list[Constraint] | None:
     """The constraints that do not follow from x >= 0; None if their set is empty or has measure zero."""
-    kept = []
+    needed = []
     ratios: dict[tuple[int, int], fmpq] = {}  # (i, j) -> the smallest r with x_i <= r x_j
     for coefficients, constant in constraints:
         places = [i for i, c in enumerate(coefficients) if c]
@@ -94,14 +94,14 @@ def _tidy(constraints: set[Constraint]) -> list[Constraint] | None:
             r = -coefficients[j] / coefficients[i]
             ratios[i, j] = min(r, ratios.get((i, j), r))
             continue
-        kept.append((coefficients, constant))
+        needed.append((coefficients, constant))
     for (i, j), r in ratios.items():
         other = ratios.get((j, i))
         if other is not None and r * other <= 1:
             return None
         size = len(next(iter(constraints))[0])
-        kept.append((tuple(ONE if k == i else -r if k == j else ZERO for k in range(size)), ZERO))
-    return kept
+        needed.append((tuple(ONE if k == i else -r if k == j else ZERO for k in range(size)), ZERO))
+    return needed
 
 
 def _easiest(constraints: list[Constraint], size: int) -> int:

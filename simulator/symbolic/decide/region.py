@@ -167,13 +167,13 @@ class Settings:
     """Under which conditions a function is followed; each but the default is tried to find the cause of a wrong law.
 
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
-    extra branches of tiny weight, at most two in one run. fill: see `Memory`. apart: numbers that are independent of
+    extra branches of tiny weight, at most two in one run. content: see `Memory`. apart: numbers that are independent of
     those that they are equal to otherwise: "seeds", of generators with one seed; "fetches", of each fetch of a coin
     that is an argument; "races", of a race, of coins before; "second races", of a race, of races before.
     """
 
     boundary: bool = False
-    fill: int = 0
+    content: int = 0
     apart: str = ""
 
 
@@ -313,8 +313,8 @@ class Region:
             if level == 1:  # E < t is u > exp(-t), F < t is u < 1 - exp(-t)
                 if t <= 0:
                     return bool(a < 0)
-                kept = exp(-t) or (CLOSEST if self.settings.boundary else ZERO)
-                t, a = (kept, -a) if side == 0 else (ONE - kept, a)
+                u = exp(-t) or (CLOSEST if self.settings.boundary else ZERO)
+                t, a = (u, -a) if side == 0 else (ONE - u, a)
             return self.below(v, t, strict) if a > 0 else not self.below(v, t, not strict)
         for v, _, _ in terms:
             self.check(v)
@@ -371,10 +371,10 @@ class Region:
                 rest.append((v, a, side))
                 continue
             if level == 1:
-                kept = point if side == 0 else ONE - point
-                if kept <= 0:  # an infinite exponential variable
+                u = point if side == 0 else ONE - point
+                if u <= 0:  # an infinite exponential variable
                     return bool(a < 0)
-                point = -log(kept)
+                point = -log(u)
             const += a * point
         if not rest:
             return bool(const < 0 or (not strict and const == 0))

@@ -85,7 +85,7 @@ class Session:
         self.region = Region(coin, settings, boundary_coin)
         self.reuse, self.boundary_events, self.notes = self.region.reuse, self.region.events, self.region.notes
         self.settings = settings
-        self.memory = Memory(settings.fill)
+        self.memory = Memory(settings.content)
         self.tensors: Any = None
         self.failure: InvalidVerifier | None = None
         self.draws: list[Draw] | None = []

@@ -43,10 +43,10 @@ def decorators_left_out(notes: list[str]) -> Iterator[None]:
 
 def _left_out(name: str, notes: list[str]) -> Callable[..., Any]:
     def decorator(function: Any = None, *arguments: Any, **options: Any) -> Any:
-        def kept(plain: Any) -> Any:
+        def itself(plain: Any) -> Any:
             notes.append(f"{plain.__name__} is compiled by {name}: its Python source is followed")
             return plain
 
-        return kept(function) if isinstance(function, types.FunctionType) else kept
+        return itself(function) if isinstance(function, types.FunctionType) else itself
 
     return decorator

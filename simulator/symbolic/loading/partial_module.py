@@ -159,8 +159,8 @@ class PartialModule:
             self._run([statement])
 
     def _run(self, statements: list[ast.stmt]) -> None:
-        kept = [self._without_missing(statement) for statement in statements]
-        code = ast.Module(kept, type_ignores=[])
+        complete = [self._without_missing(statement) for statement in statements]
+        code = ast.Module(complete, type_ignores=[])
         flags = _LATE_ANNOTATIONS
         try:
             exec(compile(ast.fix_missing_locations(code), str(self.file), "exec", flags, True), self.names)
@@ -171,7 +171,7 @@ class PartialModule:
         """The definition without decorators from missing packages, each with a note."""
         if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return statement
-        kept = []
+        decorators = []
         for decorator in statement.decorator_list:
             first = decorator.func if isinstance(decorator, ast.Call) else decorator
             root = first
@@ -181,8 +181,8 @@ class PartialModule:
             if isinstance(missing, Missing) and not missing.is_unfollowed():
                 self.notes.append(f"the decorator {ast.unparse(first)} of {statement.name} was left out")
                 continue
-            kept.append(decorator)
-        statement.decorator_list = kept
+            decorators.append(decorator)
+        statement.decorator_list = decorators
         return statement
 
     def _import(self, statement: ast.Import | ast.ImportFrom, name: str) -> None:

@@ -124,9 +124,9 @@ def _on_cpu(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[st
 
     if options.get("pin_memory"):
         note(_STAYS)
-    kept = {name: on_cpu(value) if name == "device" else value for name, value in options.items()}
-    kept.pop("pin_memory", None)
-    return (*args[:1], *map(on_cpu, args[1:])), kept
+    moved = {name: on_cpu(value) if name == "device" else value for name, value in options.items()}
+    moved.pop("pin_memory", None)
+    return (*args[:1], *map(on_cpu, args[1:])), moved
 
 
 def _from_kernel() -> bool:
