@@ -13,20 +13,16 @@ from draftproof.simulator.symbolic.torch.memory import Tensors
 from draftproof.simulator.symbolic.torch.rules import COMPARISONS, RULES
 from draftproof.simulator.symbolic.where import refused_operation
 
-#: Operation -> positions of indices and masks, which stay as they are.
-MOVES: dict[str, tuple[int, ...]] = {
-    "clone": (), "contiguous": (), "cat": (), "stack": (), "flip": (), "roll": (), "repeat": (), "tril": (), "triu": (),
-    "constant_pad_nd": (), "diag": (), "diag_embed": (), "expand_copy": (), "view_copy": (), "slice_scatter": (),
-    "select_scatter": (), "_reshape_copy": (), "repeat_interleave": (1,), "index": (1,), "index_select": (2,),
-    "gather": (2,), "take": (1,), "masked_select": (1,), "index_put": (1,), "_unsafe_index": (1,), "index_put_": (1,),
-    "_index_put_impl_": (1,), "scatter": (2,), "scatter_": (2,), "masked_fill": (1,), "masked_fill_": (1,),
-    "index_fill": (2,), "index_fill_": (2,), "index_copy": (2,), "index_copy_": (2,), "masked_scatter": (1,),
+#: Operations that only move elements.
+MOVES = {
+    "clone", "contiguous", "cat", "stack", "flip", "roll", "repeat", "tril", "triu", "constant_pad_nd", "diag",
+    "diag_embed", "expand_copy", "view_copy", "slice_scatter", "select_scatter", "_reshape_copy", "repeat_interleave",
+    "index", "index_select", "gather", "take", "masked_select", "index_put", "_unsafe_index", "index_put_",
+    "_index_put_impl_", "scatter", "scatter_", "masked_fill", "masked_fill_", "index_fill", "index_fill_",
+    "index_copy", "index_copy_", "masked_scatter",
 }  # fmt: skip
-#: Operation -> positions of values that are plain numbers.
-_NUMBERS = {
-    "masked_fill": (2,), "masked_fill_": (2,), "constant_pad_nd": (2,), "scatter": (3,), "scatter_": (3,),
-    "index_fill": (3,), "index_fill_": (3,),
-}  # fmt: skip
+#: Names of their arguments that say where; these stay as they are.
+_WHERE = ("index", "indices", "mask", "repeats")
 
 
 def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> Any:
@@ -47,12 +43,12 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
         return torch.arange(first, len(elements), device=value.device).reshape(value.shape)
 
     inputs = []
-    for i, argument in enumerate(args):
-        if i in MOVES[name]:
+    for argument, parameter in zip(args, func._schema.arguments, strict=False):
+        if parameter.name in _WHERE:
             if any(map(tensors.is_random, argument if isinstance(argument, (list, tuple)) else [argument])):
                 raise refused_operation(f"an index or mask of torch {name}")
             inputs.append(argument)
-        elif i in _NUMBERS.get(name, ()) and isinstance(argument, (int, float)):
+        elif parameter.name == "value" and isinstance(argument, (int, float)):
             elements.append(argument)
             inputs.append(len(elements) - 1)
         else:
