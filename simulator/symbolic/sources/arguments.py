@@ -25,59 +25,45 @@ class ArgumentCoins:
         for an array, "torch" for a tensor, "python" for nested lists. A fetch is an index in brackets or a step of a
         loop; each counts for `reuse`.
         """
-        return _build(self.session, shape, library, dtype, kind)
+        sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+        if library not in ("numpy", "torch", "python"):
+            raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")
+        bits = 24 if dtype is not None and "32" in str(dtype) else 53
+        array = np.empty(sizes, dtype=object)
+        for index in np.ndindex(*sizes):
+            name = f"coin[{', '.join(map(str, index))}]" if index else "the coin"
+            array[index] = self.session.argument(name, kind, bits)
+        if library == "torch":
+            if self.session.tensors is None:
+                raise InvalidInput("coins as tensors need torch; import it before the call")
+            return self.session.tensors.argument(array, dtype)
+        if sizes == ():
+            return array[()]
+        if library == "python":
+            return _Coins(self.session, array)
+        if self.session.real:
+            return array.astype(np.float64)
+        coins = array.view(SymbolicArray)
+        coins.fetches = self.session
+        return coins
 
     def seed(self, name: str, value: int) -> Any:
         """A seed for the argument of that name."""
         return self.session.given_seed(name, value)
 
 
-def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
-    sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    if library not in ("numpy", "torch", "python"):
-        raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")
-    bits = 24 if dtype is not None and "32" in str(dtype) else 53
-    array = np.empty(sizes, dtype=object)
-    for index in np.ndindex(*sizes):
-        name = f"coin[{', '.join(map(str, index))}]" if index else "the coin"
-        array[index] = session.argument(name, kind, bits)
-    if library == "torch":
-        if session.tensors is None:
-            raise InvalidInput("coins as tensors need torch; import it before the call")
-        return session.tensors.argument(array, dtype)
-    if sizes == ():
-        return array[()]
-    if library == "python":
-        return _listed(session, array)
-    if session.real:
-        return array.astype(np.float64)
-    coins = array.view(SymbolicArray)
-    coins.fetches = session
-    return coins
-
-
 class _Coins(list[Any]):
     """A list of coins; every fetch from it has a number of its own."""
 
-    session: Session
+    def __init__(self, session: Session, coins: Any) -> None:
+        super().__init__(_Coins(session, coin) if isinstance(coin, np.ndarray) else coin for coin in coins)
+        self.session = session
 
     def __getitem__(self, index: Any) -> Any:
         coin = super().__getitem__(index)
         if isinstance(coin, Symbol):
             return coin.fetched(self.session.region.next_argument_fetch())
-        if isinstance(index, slice):
-            return _coins(self.session, coin)
-        return coin
+        return _Coins(self.session, coin) if isinstance(index, slice) else coin
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
-
-
-def _coins(session: Session, values: Any) -> _Coins:
-    coins = _Coins(values)
-    coins.session = session
-    return coins
-
-
-def _listed(session: Session, array: Any) -> _Coins:
-    return _coins(session, [_listed(session, item) if isinstance(item, np.ndarray) else item for item in array])
