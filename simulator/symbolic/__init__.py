@@ -7,7 +7,7 @@ enumerated. Nothing is sampled. An operation without an exact rule is refused wi
 from draftproof.simulator.symbolic.call import intercepted
 from draftproof.simulator.symbolic.decide.region import AS_IT_IS, BoundaryEvent, Reuse, Settings
 from draftproof.simulator.symbolic.decide.session import Session
-from draftproof.simulator.symbolic.loading.locating import LocatedFunction, function_in_module, load, locate_function
+from draftproof.simulator.symbolic.loading.locating import LocatedFunction, function_in_module, locate_function
 from draftproof.simulator.symbolic.result import concrete
 from draftproof.simulator.symbolic.sources.arguments import ArgumentCoins
 from draftproof.simulator.symbolic.where import NotFollowed
@@ -24,6 +24,5 @@ __all__ = [
     "concrete",
     "function_in_module",
     "intercepted",
-    "load",
     "locate_function",
 ]

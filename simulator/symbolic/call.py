@@ -94,8 +94,7 @@ def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
             raise InvalidVerifier(f"the function imports {name} while it runs; import it at the top of its file")
         if before[name] != state:
             raise InvalidVerifier(
-                f"the function draws from the global generator of {name} in a way that cannot be followed; "
-                f"load its file with `load`, so that every name it binds is a recorded one"
+                f"the function draws from the global generator of {name} in a way that cannot be followed"
             )
 
 

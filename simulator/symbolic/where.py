@@ -28,12 +28,17 @@ def called_from_audited_code() -> bool:
     return frame is not None and is_under_audit(frame.f_code.co_filename)
 
 
+def innermost(frame: Any, wanted: Callable[[str], bool]) -> Any:
+    """The first frame from this one outwards whose file is wanted; None for none."""
+    while frame is not None and not wanted(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
 def called_from_simulator() -> bool:
     """Whether the innermost frame outside of numpy is of the simulator."""
     inside = folder_of("numpy")
-    frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(inside):
-        frame = frame.f_back
+    frame = innermost(sys._getframe(2), lambda file: not file.startswith(inside))
     return frame is not None and in_simulator(frame.f_code.co_filename)
 
 
@@ -63,12 +68,8 @@ def caller() -> str:
 
 def location() -> tuple[str, int] | None:
     """File and line of that frame; None where there is none."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if is_audited(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return None
+    frame = innermost(sys._getframe(1), is_audited)
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 class NotFollowed(InvalidVerifier):
@@ -85,12 +86,8 @@ def refusal(what: str, way_out: str = "") -> InvalidVerifier:
 
 def text_of(text: str, what: str) -> str:
     """The text of a symbol for messages of draftproof; one that audited code makes is refused: it may decide by it."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_SYMBOLIC) and (in_simulator(file) or is_audited(file)):
-            break
-        frame = frame.f_back
+    callers = innermost(sys._getframe(1), lambda file: not file.startswith(_SYMBOLIC))
+    frame = innermost(callers, lambda file: in_simulator(file) or is_audited(file))
     if frame is None or in_simulator(frame.f_code.co_filename):
         return text
     raise refusal(f"{what}, from which it may be decided what is done,", "leave the text out")

@@ -20,20 +20,19 @@ from draftproof.simulator.symbolic.where import refused_operation
 MAX_CELLS = 4096
 
 
+#: Orders by less: whether the sides are exchanged, and whether it is strict.
+_ORDERS = {"<": (False, True), ">": (True, True), "<=": (False, False), ">=": (True, False)}
+
+
 def compare(region: Any, operation: str, x: Any, y: Any) -> bool:
     """The truth of `x operation y`; at least one is a symbol. Raises `InvalidVerifier` where there is no exact rule."""
     for item in (x, y):
         if isinstance(item, Nondeterministic):
             item.refuse()
     try:
-        if operation == "<":
-            return _less(region, x, y, True)
-        if operation == ">":
-            return _less(region, y, x, True)
-        if operation == "<=":
-            return _less(region, x, y, False)
-        if operation == ">=":
-            return _less(region, y, x, False)
+        if operation in _ORDERS:
+            turned, strict = _ORDERS[operation]
+            return _less(region, y, x, strict) if turned else _less(region, x, y, strict)
         return _equal(region, x, y)
     except RecursionError:  # a limit of this program, which the audited code could catch as its own
         raise refused_operation("a comparison, with minima and maxima nested too deeply,") from None

@@ -55,7 +55,7 @@ def parsed(file: Path) -> ast.Module:
 
 
 def load_module(file: Path) -> types.ModuleType:
-    """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
+    """The whole file. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
     tree = parsed(file)
     if _imports(tree, "triton"):
         _assert_interpreted(file)

@@ -31,7 +31,9 @@ class LocatedFunction:
 
 
 def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None = None) -> LocatedFunction:
-    """The function `name`, or `CLASS.METHOD`, of a Python file, loaded under recording functions as `load` does.
+    """The function `name`, or `CLASS.METHOD`, of a Python file, loaded under recording functions.
+
+    Outside of `intercepted`, recording functions and generators behave as the originals.
 
     given: values; "self.NAME" for attributes of the `self` of a method, "global.NAME" for names of the file. Of a file
     that imports a missing package only the statements that the function needs are run. Raises `InvalidInput`.
@@ -58,11 +60,6 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
     if function is None or not (callable(function) or isinstance(function, (staticmethod, classmethod))):
         raise InvalidInput(f"{file} has no function {name!r}")
     return _finished(name, function, lookup, own, notes, bool(dot))
-
-
-def load(path: str | Path, name: str) -> Callable[..., Any]:
-    """The function alone; outside of `intercepted`, recording functions and generators behave as the originals."""
-    return locate_function(path, name).function
 
 
 def function_in_module(name: str, holder: Any, given: Mapping[str, Any]) -> LocatedFunction:

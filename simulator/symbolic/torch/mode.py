@@ -30,7 +30,7 @@ from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.torch import operations as torch_operations
 from draftproof.simulator.symbolic.torch import random as torch_random
 from draftproof.simulator.symbolic.torch.memory import Tensors
-from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
+from draftproof.simulator.symbolic.where import innermost, refusal, refused_operation, text_of
 
 
 @contextmanager
@@ -184,9 +184,7 @@ _EMPTY = {f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "
 
 def _maker() -> str:
     """The file of the code that called torch."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and in_simulator(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = innermost(sys._getframe(2), lambda file: not in_simulator(file))
     return "" if frame is None else str(frame.f_code.co_filename)
 
 

@@ -104,10 +104,7 @@ def stream(session: Session, generator: Any) -> Stream:
         return session.global_stream("torch", torch.default_generator)
     known = _recording.get(generator._cdata)
     if known is None:
-        raise refusal(
-            "a torch.Generator that was made before the call is used",
-            "load the file with `load`, or make the generator in the function",
-        )
+        raise refusal("a torch.Generator that was made before the call is used", "make it in the function")
     return session.stream_of(known)
 
 

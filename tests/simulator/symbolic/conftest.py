@@ -19,7 +19,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted, load
+from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted, locate_function
 
 try:
     import torch
@@ -71,7 +71,7 @@ def loaded(tmp_path: Path) -> Callable[..., Callable[..., Any]]:
     def make(text: str, name: str = "run") -> Callable[..., Any]:
         path = tmp_path / "theirs.py"
         path.write_text(text)
-        return load(path, name)
+        return locate_function(path, name).function
 
     return make
 

@@ -6,7 +6,7 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.symbolic import load
+from draftproof.simulator.symbolic import locate_function
 from draftproof.simulator.symbolic.loading import files as loading
 
 HALF = fmpq(1, 2)
@@ -114,7 +114,7 @@ def test_bad_files_are_refused(loaded, name, text, message):
 
 def test_missing_file_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="no file"):
-        load(tmp_path / "nowhere.py", "f")
+        locate_function(tmp_path / "nowhere.py", "f")
 
 
 def test_neighbours_can_be_imported(law, loaded, tmp_path):
