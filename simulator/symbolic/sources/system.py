@@ -31,16 +31,13 @@ _OF_SYSTEM = (
 )
 
 
-def _read(what: str, like: Any) -> Any:
-    """A decorator: called by audited code, the function returns a `Nondeterministic` value."""
+def _read(original: Any, what: str, like: Any) -> Any:
+    """The function, which gives audited code a `Nondeterministic` value."""
 
-    def recorded(original: Any) -> Any:
-        def function(*arguments: Any, **options: Any) -> Any:
-            return Nondeterministic(what, like) if _asked() else original(*arguments, **options)
+    def function(*arguments: Any, **options: Any) -> Any:
+        return Nondeterministic(what, like) if _asked() else original(*arguments, **options)
 
-        return functools.update_wrapper(function, original)
-
-    return recorded
+    return functools.update_wrapper(function, original)
 
 
 def _asked() -> bool:
@@ -184,7 +181,15 @@ def _of_holders(holder: Any, name: str) -> Any:
 
 
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
-_TEXTS = ("ctime", "asctime", "strftime")
+#: What differs from run to run: holder, name, what it is, and the type of the real value.
+_READ: tuple[tuple[Any, str, str, Any], ...] = (
+    *((time, name, "the clock", float) for name in _CLOCKS if hasattr(time, name)),
+    *((time, f"{name}_ns", "the clock", int) for name in _CLOCKS if hasattr(time, name)),
+    *((time, name, "the clock", str) for name in ("ctime", "asctime", "strftime")),
+    *((time, name, "the clock", time.struct_time) for name in ("localtime", "gmtime")),
+    (timeit, "default_timer", "the clock", float),
+    *((os, name, "a number of the process", int) for name in ("getpid", "getppid", "times", "getloadavg")),
+)
 #: What shows who else holds an object: an audit holds others than a caller does.
 _WEAK = (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
 _HOLDERS: tuple[tuple[Any, str], ...] = (
@@ -198,16 +203,9 @@ _HOLDERS: tuple[tuple[Any, str], ...] = (
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for what differs from run to run, and for threads."""
-    clock, moment = _read("the clock", float), _read("the clock", time.struct_time)
-    nanoseconds, text, process = _read("the clock", int), _read("the clock", str), _read("a number of the process", int)
     replaced = [
-        *((time, name, clock(getattr(time, name))) for name in _CLOCKS if hasattr(time, name)),
-        *((time, f"{name}_ns", nanoseconds(getattr(time, f"{name}_ns"))) for name in _CLOCKS if hasattr(time, name)),
-        *((time, name, text(getattr(time, name))) for name in _TEXTS),
-        *((time, name, moment(getattr(time, name))) for name in ("localtime", "gmtime")),
-        (timeit, "default_timer", clock(timeit.default_timer)),
+        *((holder, name, _read(getattr(holder, name), what, like)) for holder, name, what, like in _READ),
         *((datetime, name, _moments(getattr(datetime, name))) for name in ("datetime", "date")),
-        *((os, name, process(getattr(os, name))) for name in ("getpid", "getppid", "times", "getloadavg")),
         *((uuid, name, _refused(f"uuid.{name}", getattr(uuid, name))) for name in ("uuid1", "uuid4", "getnode")),
         *((holder, name, _of_holders(holder, name)) for holder, name in _HOLDERS if hasattr(holder, name)),
         (ssl, "RAND_bytes", _refused("ssl.RAND_bytes", ssl.RAND_bytes)),
