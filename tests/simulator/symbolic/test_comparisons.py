@@ -1,8 +1,5 @@
 """Comparisons that two reflections hide: joint laws of several decisions about the same numbers, and corner coins."""
 
-# ruff: noqa: PLW0108 - a draw must wait until it is called
-
-import bisect
 import math
 import random
 from itertools import pairwise
@@ -73,32 +70,6 @@ def test_sums_that_cancel_keep_their_digits():
         wanted = (-arb(1)).exp() * -(-arb(t)).expm1()
         error = abs(arb(weighted_exponentials(((fmpq(1), fmpq(1)), (1 + t, fmpq(-1))))) / wanted - 1)
         assert error < arb(2) ** -256
-
-
-@pytest.mark.parametrize("kind", ["loop", "bisect", "searchsorted", "method", "sum", "digitize", "unnormalised"])
-def test_inverse_cumulative_sum(follow, q, kind):
-    p = [0.5, 0.125, 0.375]
-    cumulative = np.cumsum(p)
-
-    def loop():
-        u = np.random.rand()
-        for i, c in enumerate(cumulative):
-            if u < c:
-                return i
-        return None
-
-    ways = {
-        "loop": loop,
-        "bisect": lambda: bisect.bisect(cumulative.tolist(), random.random()),
-        "searchsorted": lambda: np.searchsorted(cumulative, np.random.random_sample(), side="right"),
-        "method": lambda: cumulative.searchsorted(np.random.default_rng().random()),
-        "sum": lambda: (cumulative < np.random.uniform()).sum(),
-        "digitize": lambda: np.digitize(np.random.rand(1), cumulative)[0],
-        "unnormalised": lambda: np.searchsorted(8 * cumulative, 8 * random.random()),
-    }
-    found = follow(ways[kind])
-    assert found.law == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
-    assert found.reuse == set()
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5, math.inf])

@@ -28,20 +28,25 @@ def row(*numbers):
     return tuple(fmpq(x) for x in numbers)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_ordered_uniforms_have_one_in_n_factorial(n):
-    ordered = tuple((row(*[(i == j) - (i + 1 == j) for j in range(n)]), ZERO) for i in range(n - 1))
-    assert measure(0, cube(n), ordered) == fmpq(1, math.factorial(n))
+def ordered(n):
+    return tuple((row(*[(i == j) - (i + 1 == j) for j in range(n)]), ZERO) for i in range(n - 1))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_sum_of_uniforms_below_one_has_one_in_n_factorial(n):
-    assert measure(0, cube(n), ((row(*[1] * n), -ONE),)) == fmpq(1, math.factorial(n))
+def sum_below(n, t):
+    return ((row(*[1] * n), -t),)
 
 
-def test_irwin_hall_in_the_middle():
-    assert measure(0, cube(3), ((row(1, 1, 1), fmpq(-3, 2)),)) == fmpq(1, 2)
-    assert measure(0, cube(3), ((row(1, 1, 1), fmpq(-2)),)) == fmpq(5, 6)
+#: Constraints on so many uniforms, and the volume of what is left of the cube: by symmetry, and by Irwin and Hall.
+VOLUMES = [
+    *((n, ties, fmpq(1, math.factorial(n))) for n in range(1, 6) for ties in (ordered(n), sum_below(n, ONE))),
+    (3, sum_below(3, fmpq(3, 2)), fmpq(1, 2)),
+    (3, sum_below(3, fmpq(2)), fmpq(5, 6)),
+]
+
+
+@pytest.mark.parametrize(("n", "ties", "volume"), VOLUMES)
+def test_volumes_that_are_known(n, ties, volume):
+    assert measure(0, cube(n), ties) == volume
 
 
 def test_first_of_exponentials_has_its_share_of_the_rates():

@@ -1,7 +1,10 @@
 """Exponential races and Gumbel noise: exact laws, alone and with shared noise."""
 
+# ruff: noqa: F401 - expressions name modules
+
+import bisect
 import math
-import random  # noqa: F401 - for the expressions
+import random
 
 import numpy as np
 import pytest
@@ -21,17 +24,24 @@ WAYS = (
     "np.argmin(np.log(np.random.exponential(size=3)) - np.log(p))",
     "np.argmin(np.log(np.random.exponential(size=3) / p))", "np.argmax(np.random.rand(3) ** (1 / p))",
     "np.argmax((np.log(p) + np.random.gumbel(size=3)) * 0.5)",
+    # Cumulative sums, inverted.
+    "(lambda u: next(i for i, c in enumerate(np.cumsum(p)) if u < c))(np.random.rand())",
+    "bisect.bisect(np.cumsum(p).tolist(), random.random())",
+    "np.searchsorted(np.cumsum(p), np.random.random_sample(), side='right')",
+    "np.cumsum(p).searchsorted(np.random.default_rng().random())", "(np.cumsum(p) < np.random.uniform()).sum()",
+    "np.digitize(np.random.rand(1), np.cumsum(p))[0]", "np.searchsorted(8 * np.cumsum(p), 8 * random.random())",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_race_is_a_draw_with_its_weights(law, q, way):
-    found = law(lambda: int(eval(way, globals() | {"p": np.array(P)})))
+def test_a_race_is_a_draw_with_its_weights(follow, q, way):
+    found = follow(lambda: int(eval(way, globals() | {"p": np.array(P)})))
+    assert found.reuse == set()
     if "np.log(p)" in way or "1 / p" in way or "/ p))" in way:
-        assert [float(found[i]) for i in range(3)] == pytest.approx(P, rel=1e-14)
-        assert sum(found.values()) == 1
+        assert [float(found.law[i]) for i in range(3)] == pytest.approx(P, rel=1e-14)
+        assert sum(found.law.values()) == 1
     else:
-        assert found == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
+        assert found.law == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
 
 
 def test_constant_that_guards_against_zero_is_left_out_and_noted(follow):
