@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -89,6 +89,16 @@ def applied(keep: bool = False) -> Iterator[None]:
             _keep_theirs(before, values[1])
     finally:
         _exchanged(_originals.pop())
+
+
+@contextmanager
+def replaced(patches: Iterable[Patch]) -> Iterator[None]:
+    """Within it these values, of other objects than the recording functions, are in place."""
+    before = _exchanged(([], list(patches)))
+    try:
+        yield
+    finally:
+        _exchanged(before)
 
 
 def in_place() -> bool:

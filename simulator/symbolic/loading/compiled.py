@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
+
+from draftproof.simulator.symbolic.patches import replaced
 
 #: Decorators that an audit leaves out, by their module.
 _TORCH = (("torch.jit", "script"), ("torch", "compile"))
@@ -25,20 +27,12 @@ def noted(name: str) -> str:
     return f"{name} is compiled, and was followed by its Python source"
 
 
-@contextmanager
-def decorators_left_out(notes: list[str]) -> Iterator[None]:
+def decorators_left_out(notes: list[str]) -> AbstractContextManager[None]:
     """Within it these decorators return the function itself, with a note each."""
-    undo: list[tuple[Any, str, Any]] = []
-    try:
-        for module, name in _TORCH:
-            holder = sys.modules.get(module)
-            if holder is not None:
-                undo.append((holder, name, getattr(holder, name)))
-                setattr(holder, name, _left_out(f"{module}.{name}", notes))
-        yield
-    finally:
-        for holder, name, original in reversed(undo):
-            setattr(holder, name, original)
+    loaded = ((sys.modules.get(module), module, name) for module, name in _TORCH)
+    return replaced(
+        (holder, name, _left_out(f"{module}.{name}", notes)) for holder, module, name in loaded if holder is not None
+    )
 
 
 def _left_out(name: str, notes: list[str]) -> Callable[..., Any]:

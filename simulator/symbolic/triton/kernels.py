@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
 from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls, suspended
 from draftproof.simulator.symbolic.numbers.functions import is_random
@@ -360,18 +361,9 @@ def _of_device(name: str, original: Any) -> Any:
     return function
 
 
-@contextmanager
-def libdevice_computed() -> Iterator[None]:
+def libdevice_computed() -> AbstractContextManager[None]:
     """Within it functions of `libdevice` compute, also outside of calls whose random numbers are symbols."""
-    replaced = _of_libdevice()
-    before = [(library, name, getattr(library, name)) for library, name, _ in replaced]
-    try:
-        for library, name, value in replaced:
-            setattr(library, name, value)
-        yield
-    finally:
-        for library, name, value in before:
-            setattr(library, name, value)
+    return patches.replaced(_of_libdevice())
 
 
 def _of_libdevice() -> list[tuple[Any, str, Any]]:
