@@ -149,15 +149,15 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     if from_file(spec) and isinstance(request.problem, TextWorld):
         return _own_choices(user_policy(spec), request, named)
     from draftproof.experiments.models.pair.pair import pair_digest
-    from draftproof.experiments.models.selector.chooser import by_function, by_network
     from draftproof.experiments.models.selector.features import block_starts, hidden_widths
     from draftproof.experiments.models.selector.file import Use, load_selector, selector_path
 
     problem: Any = request.problem
     pair, sampling, schemes = problem.pair, problem.samplings, request.schemes
     if from_file(spec):
-        chooser = by_function(user_policy(spec), named, schemes)
-        return [chooser(start) for start in block_starts(pair, problem.contexts, sampling, request.costs or UNIT_TIME)]
+        own, actions = user_policy(spec), [Action(scheme, named.verifier) for scheme in schemes]
+        starts = block_starts(pair, problem.contexts, sampling, request.costs or UNIT_TIME)
+        return [own.position(start.known, actions) for start in starts]
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec.partition(":")[2])
     if spec == SELECTOR and not path.exists():
         remark(
@@ -168,9 +168,8 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")
     use = Use(named.label, pair_digest(pair), pair.vocab_size, hidden_widths(pair), sampling)
     selector = load_selector(path, use, schemes)
-    chooser = by_network(selector.network, sampling)
     starts = block_starts(pair, problem.contexts, sampling, selector.times)
-    return [schemes.index(selector.actions[chooser(start)]) for start in starts]
+    return [schemes.index(selector.actions[selector.network.chosen(start, sampling)]) for start in starts]
 
 
 def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifier) -> Choice:

@@ -204,7 +204,7 @@ def validate(
 
     named = _named(verifiers or run.VERIFIERS, resume)
     schemes = _schemes(scheme, ranges) or run.SHAPES
-    tested = measured_verifiers(named, run.parse_replaced(_texts(replace)))
+    tested = measured_verifiers(named, _texts(replace))
     checked = exact_checks({each.label: each.executed for each in tested}, schemes)
     with _kept("rows", resume), open_pair(wanted, seed, quick) as opened:
         where = setting(opened.pair, samplings, opened.roots(roots, 2 if quick else 4), seed, vectors)

@@ -84,7 +84,6 @@ def choice_result(
         "confirmed": {"texts": len(confirmed), **speed_up(confirmed).fields("speedup")},
         "recommendation": recommendation(search, confirmed),
         "paste": generate_call(search, confirmed),
-        "announced": search.forecast.said,
         "seconds": round(search.forecast.passed, 1),
     }
     heading = "K, L1, L2" if all(isinstance(scheme, Delayed) for _, scheme in ways) else "scheme"

@@ -71,8 +71,8 @@ BESIDE = 12
 WARMED, HALVED, CONFIRMED = 0.25, 0.7, 0.9
 #: The numbers of the first round of texts and of the confirmation for `part_seed`; 0 belongs to contexts.
 FIRST_ROUND, CONFIRMING = 1, 500
-#: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
-MIN_RATIO, MIN_SECONDS = 1.25, 2.0
+#: The fewest seconds for exact numbers.
+MIN_SECONDS = 2.0
 #: The forecast goes by so many latest texts, as other programs may slow the machine down.
 LATEST = 3
 #: So many sizes of passes of the target are told.
@@ -93,13 +93,13 @@ class Amount:
 class Forecast:
     """The forecast of the total time.
 
-    begun: seconds that had passed when the search began. said: for each announcement the seconds passed and the total.
+    begun: seconds that had passed when the search began. total: the latest forecast, None before the first one.
     """
 
     limit: float | None = None
     started: float = field(default_factory=perf_counter)
     begun: float = 0.0
-    said: list[tuple[float, float]] = field(default_factory=list)
+    total: float | None = None
 
     @property
     def passed(self) -> float:
@@ -114,22 +114,16 @@ class Forecast:
         return max((self.passed + more - self.begun) * (1 / CONFIRMED - 1), MIN_SECONDS)
 
     def to_go(self) -> str:
-        """The time that is left by the last announcement, in words."""
-        return f"{duration(max(self.said[-1][1] - self.passed, 0.0))} to go" if self.said else ""
+        """The time that is left by the latest forecast, in words."""
+        return "" if self.total is None else f"{duration(max(self.total - self.passed, 0.0))} to go"
 
     def update(self, seconds: float, about: str) -> None:
-        """Take note that about `seconds` are left; printed the first time, and when the forecast changes enough."""
-        passed = self.passed
-        total = passed + seconds if self.limit is None else max(min(passed + seconds, self.limit), passed)
-        left = duration(total - passed)
-        if not self.said:
+        """Take note that about `seconds` are left; printed the first time."""
+        passed, first = self.passed, self.total is None
+        self.total = passed + seconds if self.limit is None else max(min(passed + seconds, self.limit), passed)
+        if first:
             most = "" if self.limit is None else f", {duration(self.limit)} in all at most"
-            remark(f"{about}: {left} to go, if texts take as long as the first ones{most}")
-        elif 1 / MIN_RATIO <= total / self.said[-1][1] <= MIN_RATIO or abs(total - self.said[-1][1]) < MIN_SECONDS:
-            return
-        else:
-            remark(f"{about}: {left} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
-        self.said.append((round(passed, 1), round(total, 1)))
+            remark(f"{about}: {self.to_go()}, if texts take as long as the first ones{most}")
 
 
 def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, find_verifier
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput
@@ -49,18 +49,23 @@ def refuse_planned(verifiers: Sequence[NamedVerifier]) -> None:
             raise InvalidInput(f"{named.spec} is planned for one instance; real models need a verifier of all rows")
 
 
-def measured_verifiers(
-    predicted: Sequence[NamedVerifier], replaced: Mapping[str, NamedVerifier]
-) -> list[MeasuredVerifier]:
-    """Every verifier with the one that runs in its place, if it is replaced.
+def measured_verifiers(predicted: Sequence[NamedVerifier], replace: Sequence[str] = ()) -> list[MeasuredVerifier]:
+    """Every verifier with the one that runs in its place, if one `NAME=OTHER` replaces it.
 
     Raises `InvalidInput` for a name that is not among them and for a verifier that is solved for one instance.
     """
+    replaced: dict[str, NamedVerifier] = {}
+    for text in replace:
+        name, equals, other = text.partition("=")
+        if not (equals and name and other):
+            raise InvalidInput(f"replace {text!r}: write NAME=OTHER, as naive=ensemble or naive=FILE.py:NAME")
+        if name in replaced:
+            raise InvalidInput(f"replace names {name} twice; give it once")
+        replaced[name] = find_verifier(other)
     refuse_planned([*predicted, *replaced.values()])
-    for name in replaced:
-        if name not in {named.label for named in predicted}:
-            among = ", ".join(named.label for named in predicted)
-            raise InvalidInput(f"replace {name}=..: {name} is not among {among}")
+    if unknown := replaced.keys() - {named.label for named in predicted}:
+        among, name = ", ".join(named.label for named in predicted), min(unknown)
+        raise InvalidInput(f"replace {name}=..: {name} is not among {among}")
     return [MeasuredVerifier(named, replaced.get(named.label, named)) for named in predicted]
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from draftproof.experiments.models.selector.features import SCALARS
+from draftproof.experiments.models.loop.choosing import BlockStart
+from draftproof.experiments.models.selector.features import SCALARS, network_inputs
+from draftproof.simulator.instances.sampling import Sampling
 
 #: Width to which a hidden state is projected, and widths of the hidden layers.
 PROJECTED, HIDDEN = 128, (512, 32)
@@ -59,3 +61,7 @@ class SelectorNetwork(nn.Module):
         """The most probable action for each input, shape `(n,)`."""
         self.eval()
         return self(inputs).argmax(1).numpy()
+
+    def chosen(self, start: BlockStart, sampling: Sampling) -> int:
+        """The most probable action for what is known before one block."""
+        return int(self.choices(network_inputs([start], sampling, self.widths))[0])

@@ -26,7 +26,6 @@ from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
 from draftproof.experiments.models.measure.setting import Setting
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
-from draftproof.experiments.models.selector.chooser import by_function, by_network
 from draftproof.experiments.models.selector.features import hidden_widths, pass_times
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
@@ -35,6 +34,7 @@ from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.protocol import Coin, Context
 
 #: Turns of the policy and of the action that it is timed against, after a warm-up.
@@ -148,10 +148,11 @@ def _run_of(request: PolicyRequest, where: Setting) -> PolicyRun:
     named, actions = request.named, tuple(request.actions)
     if request.path is None:
         times = measured_times(where.pair, CONTEXT_TOKENS, actions)
-        return PolicyRun(where, named, actions, by_function(user_policy(request.spec), named, actions), times)
+        own, told = user_policy(request.spec), [Action(scheme, named.verifier) for scheme in actions]
+        return PolicyRun(where, named, actions, lambda start: own.position(start.known, told), times)
     use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.sampling)
     selector = load_selector(request.path, use, actions if request.wanted else None)
-    position = by_network(selector.network, where.sampling)
+    position = partial(selector.network.chosen, sampling=where.sampling)
     return PolicyRun(where, named, selector.actions, position, selector.times, selector.base)
 
 

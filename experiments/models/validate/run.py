@@ -12,7 +12,6 @@ from draftproof.experiments.grid.machines import HERE, Machines
 from draftproof.experiments.grid.run import Question
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
-from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.loop.loop import Loop, check_pair
 from draftproof.experiments.models.loop.supported import check_roots
@@ -26,15 +25,15 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
-#: How many trees have their logits compared, and the number of blocks before caches are compared.
-TREES, BLOCKS = 24, 200
+#: How many trees have their logits compared, the number of blocks before caches are compared, and of greedy tokens.
+TREES, BLOCKS, GREEDY = 24, 200, 200
 
 
 @dataclass(frozen=True)
 class Validation:
     """What is validated, and how much is run: every verifier on the schemes that its card declares.
 
-    greedy: tokens. Raises `InvalidInput` for models that cannot be read as trees, for a root without room for one, and
+    Raises `InvalidInput` for models that cannot be read as trees, for a root without room for one, and
     where no verifier is for any scheme.
     """
 
@@ -42,7 +41,6 @@ class Validation:
     verifiers: tuple[MeasuredVerifier, ...]
     schemes: tuple[DraftScheme, ...]
     effort: Effort = field(default_factory=Effort)
-    greedy: int = 200
 
     def __post_init__(self) -> None:
         pair, roots = self.setting.pair, self.setting.root_set
@@ -61,16 +59,6 @@ class Validation:
         ]
 
     @property
-    def left_out(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
-        """The pairs of verifier and scheme that are not run, as the verifier's card does not declare the scheme."""
-        return [
-            (tested, scheme)
-            for scheme in self.schemes
-            for tested in self.verifiers
-            if not claims(tested.predicted, scheme)
-        ]
-
-    @property
     def depth(self) -> int:
         """The depth of the tables: that of the deepest tree whose tables are small enough; 0 where there is none."""
         return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
@@ -78,12 +66,6 @@ class Validation:
     def exact(self, scheme: DraftScheme) -> bool:
         """Whether the tables for trees of a scheme are small enough."""
         return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
-
-
-def with_plans(validation: Validation) -> tuple[Validation, list[str]]:
-    """The validation with Sequoia's trees planned, and notes on how they were planned."""
-    made = [planned_scheme(scheme, validation.setting.contexts) for scheme in validation.schemes]
-    return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [note for _, note in made if note]
 
 
 def model_checks(validation: Validation) -> dict[str, Any]:
@@ -101,13 +83,11 @@ def model_checks(validation: Validation) -> dict[str, Any]:
         checks.worst(caches),
         "; ".join(shape_name(scheme) for _, scheme in largest),
     )
-    fields = {
+    return {
         "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
         "caches": {**asdict(cache), "passed": cache.passed, "shape": names, "blocks": BLOCKS * len(caches)},
+        "greedy": greedy_fields(validation, prompt),
     }
-    if validation.greedy:
-        fields["greedy"] = greedy_fields(validation, prompt)
-    return fields
 
 
 def _largest_trees(validation: Validation) -> list[tuple[MeasuredVerifier, DraftScheme]]:
@@ -124,7 +104,7 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     """Every cell at temperature 0 against `generate(do_sample=False)`."""
     pair = validation.setting.pair
     deepest = max(scheme.depth for _, scheme in validation.cells)
-    text = checks.greedy_text(pair, prompt, pair.room(len(prompt) + deepest, validation.greedy))
+    text = checks.greedy_text(pair, prompt, pair.room(len(prompt) + deepest, GREEDY))
     differ = []
     with bar("greedy", len(validation.cells)) as tick:
         for verifier, scheme in validation.cells:
@@ -174,19 +154,6 @@ VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv",
 SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2))
 
 
-def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
-    """For every `NAME=OTHER` the verifier that runs in place of NAME; raises `InvalidInput`."""
-    replaced = {}
-    for text in given:
-        name, equals, other = text.partition("=")
-        if not (equals and name and other):
-            raise InvalidInput(f"replace {text!r}: write NAME=OTHER, as naive=ensemble or naive=FILE.py:NAME")
-        if name in replaced:
-            raise InvalidInput(f"replace names {name} twice; give it once")
-        replaced[name] = find_verifier(other)
-    return replaced
-
-
 @dataclass(frozen=True)
 class Report:
     """What a validation found. known: verifiers known to be lossy. checked: rows of `exact_checks`."""
@@ -204,7 +171,7 @@ class Report:
         """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
         names = {"tree_attention": "tree attention", "caches": "caches"}
         failed = [label for name, label in names.items() if not self.same[name]["passed"]]
-        if any(each["verifier"] not in self.known for each in self.same.get("greedy", {}).get("differ", ())):
+        if any(each["verifier"] not in self.known for each in self.same["greedy"]["differ"]):
             failed.append("greedy text")
         failed += [f"{each['verifier']} on ({each['shape']})" for each in self.table["failed"]]
         lossy = {
@@ -240,7 +207,9 @@ def run(
     if validation.depth:
         with bar("tables", roots) as tick:
             validation.setting.contexts.cases(validation.depth, progress=tick)
-    validation, planned = with_plans(validation)
+    made = [planned_scheme(scheme, validation.setting.contexts) for scheme in validation.schemes]
+    validation = replace(validation, schemes=tuple(scheme for scheme, _ in made))
+    planned = [note for _, note in made if note]
     remark("tree attention, caches, greedy text")
     same = model_checks(validation)
     remark(f"predicted against measured, {len(validation.cells)} cells")

@@ -13,6 +13,7 @@ from draftproof.experiments.grid.groups import FEWEST, GROUPS_NOTE, few_text, gr
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.models.expect.expected import SUMS
 from draftproof.experiments.models.measure.setting import Setting
+from draftproof.experiments.models.measure.verifiers import claims
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS
 from draftproof.experiments.models.validate.run import Report, Validation
 from draftproof.experiments.result import Column, Result, Table
@@ -82,10 +83,12 @@ def about(setting: Setting, report: Report) -> dict[str, Any]:
 
 def left_out(validation: Validation) -> list[str]:
     """Lines that name the verifiers left out on each scheme."""
-    names: dict[str, list[str]] = {}
-    for verifier, scheme in validation.left_out:
-        names.setdefault(shape_name(scheme), []).append(verifier.label)
-    return [f"left out on {shape}, which their cards do not claim: {', '.join(each)}" for shape, each in names.items()]
+    lines = []
+    for scheme in validation.schemes:
+        names = [tested.label for tested in validation.verifiers if not claims(tested.predicted, scheme)]
+        if names:
+            lines.append(f"left out on {shape_name(scheme)}, which their cards do not claim: {', '.join(names)}")
+    return lines
 
 
 def checks(same: Mapping[str, Row]) -> Table:

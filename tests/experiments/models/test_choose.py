@@ -89,7 +89,7 @@ def test_texts_that_are_kept_are_not_written_again(draftproof, models, monkeypat
     assert len(before) == 4 * (4 + 1) + 4  # with assisted generation; the best writes as many once more
     assert draftproof(*asked, *kept, "--rounds", 2).code == 0
     again = json.loads(Path("c.json").read_text())
-    timed = dict.fromkeys(("announced", "seconds", "target_passes"))
+    timed = dict.fromkeys(("seconds", "target_passes"))
     assert again["about"][0] | timed == first["about"][0] | timed
     for row, before_it in zip(again["rows"], first["rows"], strict=True):
         assert row == before_it
@@ -116,10 +116,20 @@ class Clock:
         return Turn(tokens, tokens, seconds)
 
 
+class Told(Forecast):
+    """first: the first total that was told."""
+
+    first = None
+
+    def update(self, seconds, about):
+        super().update(seconds, about)
+        self.first = self.first or self.total
+
+
 def searched(where, clock, candidates, limit, monkeypatch):
     monkeypatch.setattr(choose, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(choose, "timed_text", clock.text)
-    forecast = Forecast(limit, 0.0, begun=clock.now)
+    forecast = Told(limit, 0.0, begun=clock.now)
     ways = [ASSISTED, *((NAIVE, Delayed(1, 0, number + 1)) for number in range(candidates))]
     search = Search(where, ways, Amount(4, 32, 20, limit), forecast, Store(None), "wall")
     return search, search.run()
@@ -133,8 +143,7 @@ def test_choose_keeps_to_its_seconds_and_measures_what_fits(where, plain, candid
     clock = Clock(plain, lambda length: 0.5 + length / candidates, slower=slower)
     search, confirmed = searched(where, clock, candidates, 60.0, monkeypatch)
     assert clock.now <= (60.0 if slower == 1 else 66.0)
-    announced = search.forecast.said[0][1]
-    assert clock.now / 3 <= announced <= 3 * clock.now
+    assert clock.now / 3 <= search.forecast.first <= 3 * clock.now
     tried = sum(bool(texts) for texts in search.texts.values()) - 1
     assert tried == candidates or (candidates == 300 and tried > 10)
     assert len(confirmed) >= 2
@@ -174,13 +183,13 @@ def test_stages_cost_alike_and_the_last_write_all():
     assert next(stages(250, 40)) == (250, 1)
 
 
-def test_a_forecast_is_corrected_where_it_was_wrong(capsys):
+def test_a_forecast_is_told_once_and_goes_on(capsys):
     made = Forecast(limit=1000.0)
     made.update(100.0, "at first")
-    made.update(110.0, "nearly as before")
+    assert "at first: about 2 min to go" in capsys.readouterr().err
     made.update(300.0, "later")
-    assert [round(total) for _, total in made.said] == [100, 300]
-    assert "later: about 5 min to go, about 5 min in all (not about 2 min)" in capsys.readouterr().err
+    assert capsys.readouterr().err == ""
+    assert made.to_go() == "about 5 min to go"
     assert not made.late(0.5)
     assert made.late(0.5, more=501.0)
     assert not Forecast().late(0.0, more=1e9)

@@ -46,7 +46,7 @@ def test_validate_goes_no_further_than_both_models(short, monkeypatch):
     assert trees.passed
     assert trees.compared > 24 * TREE.nodes
     assert caches.passed
-    tested = measured_verifiers([find_verifier("traversal")], {})
+    tested = measured_verifiers([find_verifier("traversal")])
     greedy = greedy_fields(Validation(setting(short, Sampling(), [PROMPT], 0), tuple(tested), (TREE,)), PROMPT)
     assert greedy == {"tokens": 20 - 4 - 3, "runs": 1, "differ": [], "passed": True}
     assert max(read) == 17  # all but a leaf of the last tree and the token after it

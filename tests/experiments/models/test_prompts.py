@@ -232,7 +232,7 @@ def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(draftproof,
 
 def test_a_cell_of_validate_is_told_by_group_of_prompts(pair):
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
-    (each,) = measured_verifiers([find_verifier("naive")], {})
+    (each,) = measured_verifiers([find_verifier("naive")])
     scheme = Delayed(1, 0, 1)
     row = measure(("0" * 24, each, scheme), where, Effort(blocks=60))
     by_root = row["by_root"]

@@ -17,7 +17,7 @@ from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.measure.setting import setting
-from draftproof.experiments.models.measure.verifiers import measured_verifiers
+from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, measured_verifiers
 from draftproof.experiments.models.pair import opened
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
@@ -47,10 +47,8 @@ class Eager:
 def validation_of(pair, roots=2, names=NAMES, **replaced):
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Sampling(), roots_of(text, roots, (8,)), seed=0)
-    playing = measured_verifiers(
-        [find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()}
-    )
-    return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), greedy=40)
+    playing = measured_verifiers(list(map(find_verifier, names)), [f"{name}={own}" for name, own in replaced.items()])
+    return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1))
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +86,13 @@ def test_a_lossy_cell_has_its_own_word(tiny_pair):
 @pytest.mark.heavy
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair):
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
-    validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
+    validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")])), (Delayed(1, 0, 2),))
     (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), Store(None))
     assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
     table = run.table_fields([row])
     assert views.cells([row], table).records()[0]["law"] == "LOSSY"
     sound = {"passed": True}
-    same = {"tree_attention": sound, "caches": sound}
+    same = {"tree_attention": sound, "caches": sound, "greedy": {"differ": [], **sound}}
     report = Report(validation, (), (), (), same, [row], {**table, "failed": []})
     assert report.failures[0].startswith("typical is declared lossy (--lossy typical")
     assert replace(report, known=["typical"]).failures == []
@@ -151,7 +149,7 @@ def test_rows_that_are_kept_are_not_run_again(validation, tmp_path, monkeypatch)
 
 def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
     each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
-    lying = measured_verifiers([each.predicted], {"naive": find_verifier("ensemble")})[0]
+    lying = measured_verifiers([each.predicted], ["naive=ensemble"])[0]
     made = validation.setting
     keys = {
         cell_key(made, each, scheme, effort),
@@ -192,8 +190,8 @@ def test_a_wrong_cache_is_found(validation, monkeypatch):
 @pytest.mark.heavy
 def test_greedy_text_that_differs_is_named(random_pair):
     made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
-    lying = measured_verifiers([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
-    validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
+    lying = MeasuredVerifier(find_verifier("naive"), NamedVerifier("eager", Eager()))
+    validation = Validation(made, (lying,), (Delayed(2, 1, 2),))
     found = run.model_checks(validation)
     assert not found["greedy"]["passed"]
     assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
@@ -206,8 +204,8 @@ def test_greedy_text_that_differs_is_named(random_pair):
 def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_pair):
     pair = random_pair(vocab=300)
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
-    playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")], {})
-    validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), greedy=0)
+    playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")])
+    validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600))
     assert not validation.exact(validation.schemes[0])
     rows = run.cell_rows(validation, Store(None))
     assert run.table_fields(rows)["passed"]
@@ -290,12 +288,10 @@ FEW = ("--blocks", 300, "--K", 1, "--L2", "1..2")
 @pytest.fixture
 def briefly(monkeypatch):
     """Less of what comes before the cells and is not what a test is about; whole in the first one of this file."""
-    whole = checks.greedy_text
 
     def begin():
-        monkeypatch.setattr(run, "TREES", 4)
-        monkeypatch.setattr(run, "BLOCKS", 20)
-        monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
+        for name, fewer in (("TREES", 4), ("BLOCKS", 20), ("GREEDY", 40)):
+            monkeypatch.setattr(run, name, fewer)
 
     return begin
 
