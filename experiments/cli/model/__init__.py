@@ -205,7 +205,7 @@ def validate(
     named = _named(verifiers or run.VERIFIERS, resume)
     schemes = _schemes(scheme, ranges) or run.SHAPES
     tested = measured_verifiers(named, _texts(replace))
-    checked = exact_checks({each.label: each.executed for each in tested}, schemes)
+    checked = exact_checks({tested_one.label: tested_one.executed for tested_one in tested}, schemes)
     with _kept("rows", resume), open_pair(wanted, seed, quick) as opened:
         where = setting(opened.pair, samplings, opened.roots(roots, 2 if quick else 4), seed, vectors)
         effort = Effort(QUICK_GOAL if quick else GOAL, blocks)
@@ -277,11 +277,11 @@ def choose(
     named = _named(verifiers or work.VERIFIERS, resume)
     ranges = {"K": K, "L1": L1, "L2": L2}
     schemes: Sequence[DraftScheme] = _schemes(scheme, ranges) or work.SHAPES
-    if scheme is None and not any(each.user_defined for each in named):  # which say that they take any scheme
-        branching = [each for each in schemes if isinstance(each, Delayed) and each.K > 1]
-        schemes = [*schemes, *(Stratified(each.K, each.L1, each.L2) for each in branching)]
+    if scheme is None and not any(verifier.user_defined for verifier in named):  # which say that they take any scheme
+        branching = [tree for tree in schemes if isinstance(tree, Delayed) and tree.K > 1]
+        schemes = [*schemes, *(Stratified(tree.K, tree.L1, tree.L2) for tree in branching)]
     sampling_of(samplings)  # refuses what the baseline cannot do before models are read
-    work.check_own(named, schemes, seconds)
+    work.check_lossless(named, schemes, seconds)
     with _kept("texts", resume), open_pair(wanted, seed) as opened:
         started = perf_counter() if wanted is None else started
         roots = opened.roots(None if wanted is None else wanted.roots, work.Amount.roots)
@@ -308,7 +308,7 @@ def _check_ranges(given: Mapping[str, Any], **ranges: tuple[int, int | None]) ->
 def _named(verifiers: Verifiers, resume: str | None) -> list[NamedVerifier]:
     named = as_verifiers(verifiers)
     assert_distinct(named)
-    if resume and (odd := [each.label for each in named if each.user_defined and not each.from_file]):
+    if resume and (odd := [verifier.label for verifier in named if verifier.user_defined and not verifier.from_file]):
         raise InvalidInput(f"resume is for verifiers as text, not for the object {odd[0]}; leave it out")
     return named
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from draftproof.experiments.grid.groups import GROUPS_NOTE, group_columns
 from draftproof.experiments.grid.store import Store
@@ -100,7 +99,7 @@ def plan_of(
     actions = shapes_of(*shapes, max_nodes)
     texts = [sampling] if isinstance(sampling, str) else sampling or [""]
     samplings = list(dict.fromkeys(map(Sampling.parse, texts)))
-    if others := sorted({name for each in samplings for name in each.settings} - {"temperature", "top_p"}):
+    if others := sorted({name for drawn in samplings for name in drawn.settings} - {"temperature", "top_p"}):
         raise InvalidInput(f"sampling: networks know temperature and top_p; leave out {', '.join(others)}")
     times = None if cost is None else time_model(cost)
     if times is not None:
@@ -112,8 +111,16 @@ def plan_of(
 def selector_result(wanted: PairRequest, folder: str, plan: Plan, resume: str | None) -> Result:
     """Train a network that chooses the tree of every block for one verifier on a pair."""
     report = train_selector(wanted, folder, plan, Store(resume))
+    samplings = [
+        ", ".join(f"{name} {value:g}" for name, value in setting.items() if value is not None)
+        for setting in report["settings"]
+    ]
     rows = [
-        {**row, "sampling": _sampling(report["settings"][row["setting"]]), "interval": _over_static(row)}
+        {
+            **row,
+            "sampling": samplings[row["setting"]],
+            "interval": f"{row['over_static_low']:+.2%} to {row['over_static_high']:+.2%}",
+        }
         for row in report.pop("rows")
     ]
     columns = [
@@ -134,10 +141,13 @@ def selector_result(wanted: PairRequest, folder: str, plan: Plan, resume: str | 
         title = "tokens per time by group of held-out prompts"
         tables.append(Table.of(of_groups, listed, title=title, name="groups"))
     tables.append(Table.whole([], [report], name="about", shown=False))
+    oracle = "by noisy labels, so its value and regret are biased upwards; the other figures are unbiased."
+    if report["labels"] == "exact":
+        oracle = "which no policy exceeds."
     bases = "; ".join(", ".join(map(str, base)) for base in report["base"])
     notes = [
         f"static: K, L1, L2 = {bases}, the best on the roots to train on. oracle: the best action of every root, "
-        f"{_oracle(report['labels'])} used: the number of actions chosen.",
+        f"{oracle} used: the number of actions chosen.",
         f"chosen of {len(report['grid'])} networks: lambda {how['penalty']:g}, alpha {how['share']:g}, dropout "
         f"{how['dropout']:g}, AdamW at {how['rate']:g}, {how['epochs']} epochs "
         f"({how['gain']:+.2%} where it was chosen)",
@@ -150,17 +160,3 @@ def selector_result(wanted: PairRequest, folder: str, plan: Plan, resume: str | 
         f"{shares['training']} to train on and {shares['validating']} to choose by"
     )
     return Result(about, tables, notes)
-
-
-def _over_static(row: Mapping[str, Any]) -> str:
-    return f"{row['over_static_low']:+.2%} to {row['over_static_high']:+.2%}"
-
-
-def _oracle(labels: str) -> str:
-    if labels == "exact":
-        return "which no policy exceeds."
-    return "by noisy labels, so its value and regret are biased upwards; the other figures are unbiased."
-
-
-def _sampling(sampling: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in sampling.items() if value is not None)

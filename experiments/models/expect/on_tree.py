@@ -55,7 +55,7 @@ class RootTrees:
         drawings = [drawing(scheme, self._pair.vocab_size, coin, self.draft.known) for _ in range(count)]
         drawn: dict[int, DraftTree] = {}
         while len(drawn) < count:
-            self._add("draft", [context for each in advance(drawings, drawn) for context in each])
+            self._add("draft", [context for missing in advance(drawings, drawn) for context in missing])
         return [drawn[number] for number in range(count)]
 
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:

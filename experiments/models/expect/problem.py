@@ -146,7 +146,7 @@ class ModelsWorld:
         pair, kept = self._read_pair(depth), self.vocab_size - REST
         cut = [truncated_tables(pair, self.samplings, root, depth, kept) for root in self.contexts]
         target, draft = (
-            float(np.mean([each[-1] for each in by_root]))
+            float(np.mean([by_depth[-1] for by_depth in by_root]))
             for by_root in ([tables.outside_target for tables in cut], [tables.outside_draft for tables in cut])
         )
         remark(

@@ -66,7 +66,7 @@ def check_size(vocab_size: int, depth: int) -> None:
     """Raises `TooLarge` for tables that would be too large; the message names the largest depth that fits."""
     check_table_size(vocab_size, depth, FLOAT64)
     if table_entries(vocab_size, depth) > MAX_TABLE_ENTRIES:
-        fits = max((each for each in range(depth) if table_entries(vocab_size, each) <= MAX_TABLE_ENTRIES), default=0)
+        fits = max((less for less in range(depth) if table_entries(vocab_size, less) <= MAX_TABLE_ENTRIES), default=0)
         raise TooLarge(
             f"tables of depth {depth} at V = {vocab_size} hold {table_entries(vocab_size, depth):.3g} numbers, more "
             f"than {MAX_TABLE_ENTRIES:,}; the deepest that fit have depth {fits}; or keep fewer tokens, vocab=N"

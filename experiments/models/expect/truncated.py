@@ -122,7 +122,7 @@ def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[A
     """
     p, q = (rows(which, contexts) for which in ("target", "draft"))
     ranked = np.argsort(-(p + q), axis=1, kind="stable")
-    p, q = (np.take_along_axis(each, ranked, axis=1) for each in (p, q))
+    p, q = (np.take_along_axis(rows_of_model, ranked, axis=1) for rows_of_model in (p, q))
     groups = q >= p, (q < p) & (2 * q >= p), 2 * q < p
     common = np.minimum(p, q)
     target = _parts(p, np.where(groups[2], 2 * q, common), groups, kept)

@@ -126,31 +126,22 @@ class Forecast:
             remark(f"{about}: {self.to_go()}, if texts take as long as the first ones{most}")
 
 
-def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
+def check_lossless(verifiers: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None) -> None:
     """Raises `InvalidInput` for verifiers of the library that are declared lossless on no scheme.
 
-    A verifier of a user need not declare anything: it is checked exactly first.
+    Those of users are checked exactly on small instances, and must be lossless there; one that cannot be checked counts
+    as what its card declares.
     """
     lossy = [named.label for named in verifiers if not named.user_defined and not lossless_for(named.verifier.card)]
+    among = "choose among verifiers that keep the target's distribution"
     if lossy:
-        raise InvalidInput(
-            f"{', '.join(lossy)}: declared lossless on no drafts; choose among verifiers that keep the target's "
-            "distribution"
-        )
-
-
-def check_own(verifiers: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None) -> None:
-    """Check the verifiers of users exactly on small instances; raises `InvalidInput` unless they are lossless there.
-
-    A verifier that cannot be checked counts as what its card declares.
-    """
+        raise InvalidInput(f"{', '.join(lossy)}: declared lossless on no drafts; {among}")
     most = QUICK if seconds is None else min(QUICK, OWN_SHARE * seconds)
     by_label = {named.label: named for named in verifiers}
     for row in exact_checks(by_label, schemes, most):
-        if not (row["lossless"] or (row["lossless"] is None and lossless_for(by_label[row["verifier"]].verifier.card))):
-            raise InvalidInput(
-                f"{row['verifier']}: {row['verdict']}; choose among verifiers that keep the target's distribution"
-            )
+        declared = lossless_for(by_label[row["verifier"]].verifier.card)
+        if not (declared if row["lossless"] is None else row["lossless"]):
+            raise InvalidInput(f"{row['verifier']}: {row['verdict']}; {among}")
 
 
 def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
@@ -389,7 +380,6 @@ def choose(
     counts, by `perf_counter`. plot: file of a picture of the ranking.
     """
     forecast = Forecast(amount.seconds, perf_counter() if started is None else started)
-    assert_declared(verifiers)
     check_pair(opened.pair)
     shared = setting(opened.pair, sampling, opened.roots(amount.roots, amount.roots), seed, vectors)
     with measured_by(clock, opened.pair.device), generation_settings(shared.pair.target):

@@ -121,7 +121,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
     torch, _ = libraries()
     words = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
     return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(
-        each in str(error).lower() for each in words
+        phrase in str(error).lower() for phrase in words
     )
 
 

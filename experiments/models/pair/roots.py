@@ -131,7 +131,7 @@ def _prompt(fields: Any, where: str, number: int) -> Prompt:
         raise InvalidInput(f'{where} has {what}; write {{"text": ".."}}, {{"prompt": ".."}} or {{"messages": [..]}}')
     content, group = fields[given[0]], fields.get("group", "")
     if given == ["messages"]:
-        if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
+        if not isinstance(content, list) or not content or not all(isinstance(message, dict) for message in content):
             raise InvalidInput(f'{where}: messages are a list like [{{"role": "user", "content": ".."}}]')
     elif not isinstance(content, str):
         raise InvalidInput(f"{where}: {given[0]} is {cut(repr(content))}, no text")

@@ -120,13 +120,13 @@ def _other_use(
     command: str,
 ) -> str | None:
     """What the selector was trained for instead, in words; None where it is for this use."""
-    for what, found, wanted in (
+    for what, trained, wanted in (
         ("the verifier", str(fields["verifier"]), use.verifier),
         ("V =", int(fields["vocab_size"]), use.vocab_size),
         ("the pair", str(fields["pair"]), use.pair),
     ):
-        if found != wanted:
-            return f"is a selector for {what} {cut(found, 24)}, not {wanted}; make one: {command}"
+        if trained != wanted:
+            return f"is a selector for {what} {cut(trained, 24)}, not {wanted}; make one: {command}"
     if actions is not None and set(actions) != set(stored):
         odd = next(iter(set(actions) ^ set(stored)))
         return (

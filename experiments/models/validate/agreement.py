@@ -139,9 +139,9 @@ def pearson(counts: Any, means: Any) -> ChiSquare:
     impossible = means[often:].sum() <= _NEVER * means.sum()
     if not impossible and means[often:].sum() < LEAST_EXPECTED:
         often = max(often - 1, 0)
-    groups = [np.append(each[:often], each[often:].sum()) for each in (counts, means)]
+    groups = [np.append(numbers[:often], numbers[often:].sum()) for numbers in (counts, means)]
     if impossible and not groups[0][-1]:
-        groups = [each[:-1] for each in groups]
+        groups = [group[:-1] for group in groups]
     wanted = np.maximum(groups[1], _NEVER * means.sum())
     return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
 

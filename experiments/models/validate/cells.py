@@ -28,10 +28,10 @@ from draftproof.experiments.models.expect.expected import (
     max_deviation,
     predict,
 )
-from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.measure.setting import Setting, seed_of
 from draftproof.experiments.models.measure.verifiers import MeasuredVerifier
-from draftproof.experiments.models.validate.agreement import Agreement, compare
+from draftproof.experiments.models.validate.agreement import compare
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.arithmetic import FLOAT64
@@ -83,13 +83,26 @@ def measure(cell: Cell, setting: Setting, effort: Effort) -> dict[str, Any]:
     with named_errors(tested.predicted.label):
         prediction = expected(tested.predicted.verifier, scheme, contexts, budget, np.random.default_rng(first))
     runs = effort.runs(prediction.variance, len(setting.roots))
-    blocks = _blocks(setting, tested, scheme, runs, seed if prediction.exact else int(second.generate_state(1)[0]))
+    coin = setting.coin(seed if prediction.exact else int(second.generate_state(1)[0]))
+    loop = Loop(setting.pair, setting.sampling, setting.vectors)
+    with named_errors(tested.executed.label):
+        blocks = [many_blocks(loop, tested.executed.verifier, scheme, root, runs, coin) for root in setting.roots]
     agreement, depths = compare(prediction, blocks), np.array([[block.depth for block in here] for here in blocks])
     tables = contexts.cases(scheme.depth) if prediction.laws else []
     own_law = _own_law(tested, tables, scheme) if prediction.laws else None
     law_of_executed = prediction if tested.executed is tested.predicted else own_law
     return {
-        **_shared(setting, tested, scheme, agreement),
+        "kind": "cell",
+        "verifier": tested.label,
+        "shape": shape_name(scheme),
+        "scheme": scheme.as_dict(),
+        "predicted": agreement.predicted,
+        "measured": agreement.measured,
+        "total_error": agreement.standard_error,
+        "z": agreement.z,
+        "blocks": agreement.blocks,
+        **{name: value for name, value in setting.fields.items() if name != "roots"},
+        "roots": len(setting.roots),
         "by_root": {
             "predicted": prediction.means.mean(axis=1).tolist(),
             "measured": (depths + 1).mean(axis=1).tolist(),
@@ -111,13 +124,6 @@ def cell_key(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, ef
     return row_id("cell", setting.fields, scheme, tested.identity, effort=asdict(effort))
 
 
-def _blocks(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
-    loop, coin = Loop(setting.pair, setting.sampling, setting.vectors), setting.coin(seed)
-    verifier = tested.executed.verifier
-    with named_errors(tested.executed.label):
-        return [many_blocks(loop, verifier, scheme, root, runs, coin) for root in setting.roots]
-
-
 def _own_law(tested: MeasuredVerifier, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
     """The law of the verifier that runs, where it replaces the predicted one and its law can be computed."""
     if tested.executed is tested.predicted:
@@ -137,20 +143,12 @@ def _verdict(
     that would take too long. max_deviation: the larger one of both arithmetics.
     """
     if ran is None:
-        declared = declared_lossy(tested)
-        return {
-            "max_deviation": None,
-            "lossless": False if declared else None,
-            "verdict": "declared" if declared else None,
-        }
-    deviations = max_deviation(ran, tables)
-    lossless, exact = (
-        all(deviation <= FLOAT64.tolerance for deviation in deviations),
-        _exact(tested.executed, tables, scheme),
-    )
+        known = {"lossless": False, "verdict": "declared"} if declared_lossy(tested) else {}
+        return {"max_deviation": None, "lossless": None, "verdict": None, **known}
+    deviations, exact = max_deviation(ran, tables), _exact(tested.executed, tables, scheme)
     return {
         "max_deviation": max([*deviations, *map(float, exact or [])]),
-        "lossless": lossless and not any(exact or []),
+        "lossless": max(deviations) <= FLOAT64.tolerance and not any(exact or []),
         "verdict": "to rounding" if exact is None else "exact",
     }
 
@@ -171,19 +169,3 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     except DraftproofError:
         return None
     return deviations
-
-
-def _shared(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, agreement: Agreement) -> dict[str, Any]:
-    return {
-        "kind": "cell",
-        "verifier": tested.label,
-        "shape": shape_name(scheme),
-        "scheme": scheme.as_dict(),
-        "predicted": agreement.predicted,
-        "measured": agreement.measured,
-        "total_error": agreement.standard_error,
-        "z": agreement.z,
-        "blocks": agreement.blocks,
-        **{name: value for name, value in setting.fields.items() if name != "roots"},
-        "roots": len(setting.roots),
-    }

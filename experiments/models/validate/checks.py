@@ -47,10 +47,10 @@ class Difference:
 def worst(differences: Sequence[Difference]) -> Difference:
     """Several comparisons as one."""
     return Difference(
-        max(each.largest for each in differences),
-        max(each.scale for each in differences),
-        sum(each.compared for each in differences),
-        max(each.tolerance for each in differences),
+        max(difference.largest for difference in differences),
+        max(difference.scale for difference in differences),
+        sum(difference.compared for difference in differences),
+        max(difference.tolerance for difference in differences),
     )
 
 

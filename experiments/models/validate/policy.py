@@ -162,9 +162,9 @@ def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
     after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
     positions = [run.position] if base is None else [run.position, lambda _: base]
     with named_errors(run.named.label):
-        written = timed_rounds([partial(run.texts, each, after_each_root, coin) for each in positions], ROUNDS)
+        written = timed_rounds([partial(run.texts, position, after_each_root, coin) for position in positions], ROUNDS)
     texts = [blocks for blocks, _ in written[0]]
-    return {**predicted_and_measured(run, texts), **speeds([[turn for _, turn in each] for each in written])}
+    return {**predicted_and_measured(run, texts), **speeds([[turn for _, turn in of_writer] for of_writer in written])}
 
 
 def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Context, Block]]]) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Contex
     compared = agreement(predictions, [[block] for _, block in written])
     agrees = abs(compared.z) <= MOST_ERRORS
     tokens = [prediction.mean for prediction in predictions], [block.depth + 1 for _, block in written]
-    means = [np.array(each).reshape(len(turns), len(setting.roots), -1).mean(axis=(0, 2)).tolist() for each in tokens]
+    means = [np.array(of).reshape(len(turns), len(setting.roots), -1).mean(axis=(0, 2)).tolist() for of in tokens]
     counts = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in Counter(taken).most_common()}
     return {
         "verifier": run.named.label,
@@ -203,7 +203,7 @@ def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Contex
 
 def speeds(turns: Sequence[Sequence[Turn]]) -> dict[str, Any]:
     """Tokens a second, and where the seconds of a block go. turns: of the policy, and of what it is timed against."""
-    own, *others = [np.array([turn.rate for turn in each]) for each in turns]
+    own, *others = [np.array([turn.rate for turn in of_writer]) for of_writer in turns]
     blocks = sum(turn.blocks for turn in turns[0])
     step = sum(turn.seconds for turn in turns[0]) / blocks
     parts = {

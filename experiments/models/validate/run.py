@@ -171,9 +171,9 @@ class Report:
         """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
         names = {"tree_attention": "tree attention", "caches": "caches"}
         failed = [label for name, label in names.items() if not self.same[name]["passed"]]
-        if any(each["verifier"] not in self.known for each in self.same["greedy"]["differ"]):
+        if any(difference["verifier"] not in self.known for difference in self.same["greedy"]["differ"]):
             failed.append("greedy text")
-        failed += [f"{each['verifier']} on ({each['shape']})" for each in self.table["failed"]]
+        failed += [f"{cell['verifier']} on ({cell['shape']})" for cell in self.table["failed"]]
         lossy = {
             row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"
             for row in self.rows
@@ -200,7 +200,7 @@ def run(
     """Everything. known: verifiers known to be lossy. checked: what `exact_checks` found. machines: for the cells."""
     store = Store(resume)
     lossless = {verifier.label: not declared_lossy(verifier) for verifier in validation.verifiers}
-    lossless |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
+    lossless |= {row["verifier"]: row["lossless"] for row in checked if row["lossless"] is not None}
     lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
     roots = len(validation.setting.roots)
     remark(f"tables of p and q after {roots} roots")

@@ -56,7 +56,7 @@ def validation_result(report: Report, plot: str | None, files: Mapping[str, str]
     tables += [Table.whole(_CHECKED, report.checked, title="exact checks", name="exact_checks")]
     tables.append(Table.whole([], [about(setting, report)], name="about", shown=False))
     if plot:
-        lossy = {each["verifier"] for each in report.table["lossy"]}
+        lossy = {cell["verifier"] for cell in report.table["lossy"]}
         figures[plot] = figure(report.rows, caption(setting, report.table), lossy)
     notes += [f"times: {name}, for compare --cost" for name in files]
     return Result(title(setting), tables, [*notes, outcome(report.table, wrong)], 1 if wrong else 0, figures)
@@ -151,7 +151,7 @@ def by_group(setting: Setting, rows: Sequence[Row], first: Column) -> tuple[list
 
 def outcome(table: Row, wrong: Sequence[str]) -> str:
     """The last line: what is wrong, else what is as predicted and what is lossy."""
-    lossy: dict[str, int] = Counter(each["verifier"] for each in table["lossy"])
+    lossy: dict[str, int] = Counter(cell["verifier"] for cell in table["lossy"])
     if wrong:
         return f"NOT as predicted: {', '.join(wrong)}"
     if not lossy:
