@@ -73,18 +73,13 @@ class Sorted:
         return torch.as_tensor(self.fold, dtype=torch.int64, device=self.numbers.device)
 
 
-def by_classes(
-    target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
-) -> Sorted:
-    """The classes of one node, the smallest `p/q` first. an_octave: a power of two.
-
-    scratch: `V` numbers of float64 that may be overwritten.
-    """
+def by_classes(target: Vector, draft: Vector, classes: int = CLASSES, an_octave: int = AN_OCTAVE) -> Sorted:
+    """The classes of one node, the smallest `p/q` first. an_octave: a power of two."""
     if on_host(target) and on_host(draft):
-        return by_classes(target.numpy(), draft.numpy(), scratch, classes, an_octave)
+        return by_classes(target.numpy(), draft.numpy(), classes, an_octave)
     behind = an_octave.bit_length() - 1
     lowest = (_ONE << behind) - classes // 2
-    place = _first_digits(target, draft, behind, scratch)
+    place = _first_digits(target, draft, behind)
     if is_tensor(place):
         place = (place - lowest).clamp(0, classes - 1)
         return Sorted(place, *masses_of(place, target, draft, classes=classes))
@@ -94,7 +89,7 @@ def by_classes(
     return Sorted(place.astype(np.int8 if classes <= 2**7 else np.int16), *masses)  # is kept, and quick to compare
 
 
-def _first_digits(target: Vector, draft: Vector, count: int, scratch: Any) -> Any:
+def _first_digits(target: Vector, draft: Vector, count: int, scratch: Any = None) -> Any:
     """For each token the exponent of `p/q` and so many digits behind it, in 64 bits, which may be scratch."""
     if is_tensor(target):
         return (target.double() / draft.double()).view(torch.int64) >> _DIGITS - count

@@ -69,14 +69,17 @@ class LayerGreedy:
 
 def _by_classes(scored: Scored, most: int) -> ClassNode:
     """Step 1. most: places for the most probable tokens."""
-    p, q, k = scored.node.target, scored.node.draft, len(scored.node.children)
-    top = top_tokens(q, k - 1)
-    rest = q * 1
+    node, score = scored.node, number(scored.score)
+    top = top_tokens(node.draft, len(node.children) - 1)
+    rest = node.draft * 1
     for token in top:
         rest[token] = rest[token] * 0
     rest /= rest.sum()
-    (node,) = race_classes(p, [Group(rest, (0,))], CLASSES, AN_OCTAVE)
-    return ClassNode(scored, top, rest, node, most)
+    (classes,) = race_classes(node.target, [Group(rest, (0,))], CLASSES, AN_OCTAVE)
+    target_mass, draft = np.full((2, CLASSES + most), classes.q[0] * 0, dtype=classes.q.dtype)
+    target_mass[:CLASSES], draft[:CLASSES] = classes.p * float(score), classes.q
+    target_mass[CLASSES : CLASSES + len(top)] = [mass * score for mass in numbers(node.target, top)]
+    return ClassNode(node, score, target_mass, draft, top, rest, classes)
 
 
 def class_sets(row: Vector, k: int) -> Sets:
@@ -89,40 +92,16 @@ def class_sets(row: Vector, k: int) -> Sets:
 class ClassNode(SetNode):
     """A node whose places are its classes, then its most probable tokens.
 
-    top: these tokens. rest: `q'`, shape `(V,)`. node: the classes of the others. most: places for tokens.
+    top: these tokens. rest: `q'`, shape `(V,)`. classes: of the others.
     """
 
     top: tuple[int, ...]
     rest: Vector
-    node: Sorted
-    most: int
-
-    @property
-    def score(self) -> Any:
-        """Its score."""
-        return number(self.scored.score)
-
-    @property
-    def draft(self) -> Vector:
-        """The draft masses of the places."""
-        return self._row(self.node.q, [])
-
-    def target_mass(self, share: Any) -> Vector:
-        """The target masses of the places, within a share of the layer."""
-        alone = [mass * self.score / share for mass in numbers(self.scored.node.target, self.top)]
-        return self._row(self.node.p * float(self.score / share), alone)
-
-    def _row(self, masses: Sequence[Any], alone: Sequence[Any]) -> Any:
-        filled = [*masses, *alone, *[masses[0] * 0] * (self.most - len(alone))]
-        return np.array(filled, dtype=self.node.q.dtype)
-
-    def due(self, token: int) -> Any:
-        """The target mass of a token."""
-        return number(self.scored.node.target[token]) * self.score
+    classes: Sorted
 
     def place(self, token: int) -> int:
         """The place of a drafted token."""
-        return CLASSES + self.top.index(token) if token in self.top else classes_of(self.node, [token])[0]
+        return CLASSES + self.top.index(token) if token in self.top else classes_of(self.classes, [token])[0]
 
     def mass(self, law: Vector, token: int) -> Any:
         """`r` of a drafted token, given that of the places."""
@@ -132,13 +111,13 @@ class ClassNode(SetNode):
     def mean(self, law: Vector, share: Any, part: slice) -> Vector:
         """A part of `m(c, .)`."""
         rest = self.rest[part]
-        found = rest * on_tokens(self._rates(law), self.node, rest, part)
+        drawn = rest * on_tokens(self._rates(law), self.classes, rest, part)
         start = part.start or 0
         for place, token in enumerate(self.top, start=CLASSES):
-            if start <= token < start + len(found):
-                found[token - start] = found[token - start] + law[place]
-        return minimum(self.score * self.scored.node.target[part], share * found)
+            if start <= token < start + len(drawn):
+                drawn[token - start] = drawn[token - start] + law[place]
+        return share * minimum(self.score * self.node.target[part], drawn)
 
     def _rates(self, law: Vector) -> Any:
         """`r/q'` by class."""
-        return law[:CLASSES] / (self.node.q + (self.node.q <= 0))
+        return law[:CLASSES] / (self.classes.q + (self.classes.q <= 0))

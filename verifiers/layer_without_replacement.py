@@ -14,7 +14,7 @@ Lossless for all weights, with `r` computed for the weights that are used. Shape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from math import comb, prod
@@ -26,6 +26,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.vectors import joined, minimum, top_tokens, without
+from draftproof.verifiers._classes import number
 from draftproof.verifiers._equalised import POWER, ROUNDS
 from draftproof.verifiers._layers import Scored, Step, portion, sweep
 from draftproof.verifiers._programs import check_numbers, memoised, posed
@@ -103,27 +104,12 @@ class LayerWithoutReplacement:
 
 @dataclass(frozen=True)
 class SetNode:
-    """A node with children as the program sees it: a row of places, here its tokens."""
+    """A node with children as the program sees it: its score, and rows of masses by place, here by token."""
 
-    scored: Scored
-
-    @property
-    def score(self) -> Any:
-        """Its score."""
-        return self.scored.score
-
-    @property
-    def draft(self) -> Vector:
-        """The draft masses of the places."""
-        return self.scored.node.draft
-
-    def target_mass(self, share: Any) -> Vector:
-        """The target masses of the places, within a share of the layer."""
-        return self.score * self.scored.node.target / share
-
-    def due(self, token: int) -> Any:
-        """The target mass of a token."""
-        return self.score * self.scored.node.target[token]
+    node: DraftNode
+    score: Any
+    target_mass: Vector
+    draft: Vector
 
     def place(self, token: int) -> int:
         """The place of a drafted token."""
@@ -134,37 +120,40 @@ class SetNode:
         return law[token]
 
     def mean(self, law: Vector, share: Any, part: slice) -> Vector:
-        """A part of `m(c, .)`."""
-        return minimum(self.score * self.scored.node.target[part], law[part] * share)
+        """A part of `m(c, .)`. share: that of the layer, by which the score was divided."""
+        return share * minimum(self.score * self.node.target[part], law[part])
 
 
 def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_weights) -> Step:
     """Steps 1 to 3 for the nodes of a layer that have children; solver: gives the weights of step 3."""
-    return nodes_step([SetNode(scored) for scored in layer if scored.node.children], listing, MOST_TOGETHER, solver)
+    forks = [scored for scored in layer if scored.node.children]
+    nodes = [SetNode(fork.node, fork.score, fork.score * fork.node.target, fork.node.draft) for fork in forks]
+    return nodes_step(nodes, listing, MOST_TOGETHER, solver)
 
 
 def nodes_step(nodes: Sequence[SetNode], listing: Listing, most_together: int, solver: Solver = race_weights) -> Step:
     """`set_step` for nodes of any kind; those with more combinations of sets than `most_together` race one by one."""
     default = solver is race_weights
-    counts = (
-        (_counted if default else _count)(node.draft, node.draft, (listing, len(node.scored.node.children)))
-        for node in nodes
-    )
-    together = len(nodes) < 2 or prod(counts) <= most_together
-    groups = [nodes] if together else [[node] for node in nodes]
-    total = sum(node.score for node in nodes)
+    count = _counted if default else _count
+    counts = (count(node.draft, node.draft, (listing, len(node.node.children))) for node in nodes)
     scores: dict[Context, Any] = {}
     means: dict[Context, Callable[[slice], Vector]] = {}
-    for group in groups:
-        share = sum(node.score for node in group) / total if len(groups) > 1 else 1
-        target_mass, draft = joined([node.target_mass(share) for node in group]), joined([node.draft for node in group])
-        key = (listing, *(len(node.scored.node.children) for node in group))
+    if len(nodes) < 2 or prod(counts) <= most_together:
+        groups = [(1, nodes)]
+    else:
+        total = sum(node.score for node in nodes)
+        shares = [node.score / total for node in nodes]
+        groups = [
+            (share, [replace(node, score=total, target_mass=node.target_mass / share)])
+            for node, share in zip(nodes, shares, strict=True)
+        ]
+    for share, group in groups:
+        target_mass, draft = joined([node.target_mass for node in group]), joined([node.draft for node in group])
+        key = (listing, *(len(node.node.children) for node in group))
         weights, law = _race_of(target_mass, draft, key) if default else race_of(target_mass, draft, key, solver)
-        rows = law.reshape(len(group), -1)
-        _score(scores, group, weights.tolist(), rows, share)
-        means |= {
-            node.scored.node.context: partial(node.mean, row, share) for node, row in zip(group, rows, strict=True)
-        }
+        laws = law.reshape(len(group), -1)
+        scores |= _scores(group, weights.tolist(), laws, share)
+        means |= {node.node.context: partial(node.mean, row, share) for node, row in zip(group, laws, strict=True)}
     return Step(scores, means)
 
 
@@ -177,21 +166,21 @@ def _count(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:
 _counted = memoised(_count)
 
 
-def _score(
-    scores: dict[Context, Any], group: Sequence[SetNode], weights: Sequence[Any], laws: Sequence[Vector], share: Any
-) -> None:
-    """Add the scores of the drafted pairs of a group."""
+def _scores(group: Sequence[SetNode], weights: Sequence[Any], laws: Sequence[Vector], share: Any) -> dict[Context, Any]:
+    """The scores of the drafted pairs of a group."""
     drafted = [
         (node, law, token, row[node.place(token)])
         for node, law, row in zip(group, laws, weights, strict=True)
-        for token in node.scored.node.children
+        for token in node.node.children
     ]
     total = sum(weight for *_, weight in drafted)
+    scores = {}
     for node, law, token, weight in drafted:
-        due, mass = node.due(token) / share, node.mass(law, token)
+        due, mass = node.score * number(node.node.target[token]), node.mass(law, token)
         if weight > 0 and due > 0 and mass > 0:
-            kept = due / mass if due < mass else mass * 0 + 1
-            scores[*node.scored.node.context, token] = portion(share * kept, weight, total)
+            rate = due / mass if due < mass else mass * 0 + 1
+            scores[*node.node.context, token] = portion(share * rate, weight, total)
+    return scores
 
 
 def race_of(
@@ -218,9 +207,9 @@ def _weights(target_mass: Any, sets: Sequence[Sets], n: int) -> Any:
     check_numbers("a layer of sets", float(prod(map(len, sets))) * len(target_mass), target_mass)
     chances = np.array([prod(masses) for masses in product(*(part.values() for part in sets))], dtype=np.float64)
     drafted = np.zeros((len(chances), n, size), dtype=bool)
-    for number, tokens in enumerate(product(*sets)):
+    for draw, tokens in enumerate(product(*sets)):
         for place, part in enumerate(tokens):
-            drafted[number, place, list(part)] = True
+            drafted[draw, place, list(part)] = True
     drafted = drafted.reshape(len(chances), -1) & (target_mass > 0)
     possible, some = drafted.any(axis=0), drafted.any(axis=1)
     weights = np.where(possible, 1.0, 0.0)
@@ -234,12 +223,12 @@ def _weights(target_mass: Any, sets: Sequence[Sets], n: int) -> Any:
 def _balanced(target_mass: Any, drafted: Any, chances: Any) -> Any:
     """The weights of pairs that may be drafted. drafted: 1 where a combination of sets has the pair, else 0."""
     weights = np.ones(len(target_mass))
-    for number in range(ROUNDS):
+    for turn in range(ROUNDS):
         before = weights
         law = weights * ((chances / (drafted @ weights)) @ drafted)
         weights = weights * (target_mass / law) ** POWER
         weights = np.maximum(weights / weights.max(), 2.0**-SPAN)
-        if number % 4 == 3 and (abs(weights - before) <= SETTLED * weights).all():
+        if turn % 4 == 3 and (abs(weights - before) <= SETTLED * weights).all():
             break
     return weights
 

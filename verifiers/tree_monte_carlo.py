@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from draftproof.simulator.residual import positive_part
 from draftproof.simulator.structures import OnePath
-from draftproof.simulator.vectors import normalised, sums
-from draftproof.verifiers._paths import child_weights, weighted_path
+from draftproof.verifiers._paths import at_rejection, child_weights, weighted_path
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,5 @@ class TreeMonteCarlo:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, _at_rejection)
-
-
-def _at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
-    """See `OnePath`: the share of the corrections at this node is `s/S`."""
-    excess = positive_part(weight * p - q)
-    missing = sums(positive_part(q - weight * p))
-    return normalised(excess, p), sums(excess) / (missing + (missing <= 0))
+        """See `OnePath`: that of `block`."""
+        return OnePath(child_weights, at_rejection)

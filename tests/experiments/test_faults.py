@@ -285,9 +285,8 @@ class Case:
             if code not in VERDICTS and (not path.exists() or path.read_bytes() == OLD.encode()):
                 continue
             if code not in VERDICTS and (self.name, file) == ("bound", "b.json"):
-                check_certificate(
-                    read_certificate(path)
-                )  # a search that is interrupted keeps a certificate of the gap that it had
+                # a search that is interrupted keeps a certificate of the gap that it had
+                check_certificate(read_certificate(path))
                 continue
             try:
                 wrong += (

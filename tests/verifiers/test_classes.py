@@ -160,7 +160,7 @@ def test_a_row_by_classes(kind: str, case: tuple[float, bool], classes: tuple[in
     """Ordered by ratio; the masses of `q` are exact, those of `p` for a race are close to theirs."""
     given, (p, q) = given_as(kind, *with_a_large_token(*random_rows(3000, *case)))
     (node,) = race_classes(given[0], [Group(given[1], (0,))], *classes)
-    exact, drafted = by_classes(p, q, None, *classes), q > 0
+    exact, drafted = by_classes(p, q, *classes), q > 0
     places = np.asarray(node.place)
     assert (places[drafted] == exact.place[drafted]).all()
     assert (np.diff(places[drafted][np.argsort(p[drafted] / q[drafted], kind="stable")]) >= 0).all()
