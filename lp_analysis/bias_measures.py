@@ -20,11 +20,11 @@ Measured = Fraction | float
 
 def outputs(law: BlockLaw, target: Sequence[Any]) -> NodeValues:
     """`O(c)` for the depths 0 to `L + 1`. target: tables of the depths 0 to `L`, `target[d]` of shape `(V**d, V)`."""
-    found, ended = [law.reach[0]], law.reach[0] * 0
+    masses, ended = [law.reach[0]], law.reach[0] * 0
     for depth, corrections in enumerate(law.correction):
         ended = children(ended, target[depth]) + corrections.reshape(-1)
-        found.append(ended + law.reach[depth + 1] if depth + 1 < len(law.reach) else ended)
-    return found
+        masses.append(ended + law.reach[depth + 1] if depth + 1 < len(law.reach) else ended)
+    return masses
 
 
 def first_tokens(law: BlockLaw, target: Sequence[Any], n: int) -> Measured:
@@ -41,10 +41,10 @@ def block_variation(law: BlockLaw, target: Sequence[Any]) -> Measured:
 
 def token_variation(law: BlockLaw, target: Sequence[Any]) -> Measured:
     """The largest total variation of one token from the target's row, over the contexts that the output comes to."""
-    found, worst = outputs(law, target), law.reach[0][0] * 0
+    masses, worst = outputs(law, target), law.reach[0][0] * 0
     for depth, table in enumerate(target[: len(law.correction)]):
-        mass = found[depth]
-        excess = positive_part(found[depth + 1].reshape(table.shape) - mass[:, None] * table).sum(axis=1)
+        mass = masses[depth]
+        excess = positive_part(masses[depth + 1].reshape(table.shape) - mass[:, None] * table).sum(axis=1)
         for whole, part in zip(mass.tolist(), excess.tolist(), strict=True):
             worst = part / whole if whole > 0 and part / whole > worst else worst
     return _python(worst)

@@ -101,10 +101,10 @@ def long_run_certificate(bounds: LongRun) -> dict[str, Any]:
     """The certificate of a long run as plain data. Raises `InvalidInput` for user-defined schemes."""
     _assert_named(bounds.scheme)
     blocks = []
-    for found in bounds.optima:
-        proof = _attained(found)
+    for optimum in bounds.optima:
+        proof = _attained(optimum)
         proof.pop("weights")  # they follow from the potentials
-        blocks.append({"prices": [_texts(level) for level in found.prices[1:]], **proof})
+        blocks.append({"prices": [_texts(level) for level in optimum.prices[1:]], **proof})
     source = bounds.source
     return {
         "format": LONG_RUN_FORMAT,

@@ -379,8 +379,8 @@ def _upper(prices: list[Any], p: Any, groups: list[_Group], weights: list[list[A
     """`w(()) + sum_y p(y) t(y) + sum_c pi(c) r(c)` where `r` is the law of the order of ends by `pi`, largest first."""
     worths, totals = weights[-1], [[fmpq(0)]]
     for own, table, above in zip(reversed(prices), reversed(p[: len(prices)]), reversed(weights[:-1]), strict=True):
-        kept = [max(worth - price, fmpq(0)) for worth, price in zip(worths, own, strict=True)]
-        below = zip(above, table, _split(kept, len(table)), strict=True)
+        gains = [max(worth - price, fmpq(0)) for worth, price in zip(worths, own, strict=True)]
+        below = zip(above, table, _split(gains, len(table)), strict=True)
         worths = [weight + sum(a * b for a, b in zip(row, part, strict=True)) for weight, row, part in below]
     for values in prices:
         split = zip(totals[-1], _split(values, len(totals[-1])), strict=True)

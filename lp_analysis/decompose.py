@@ -42,10 +42,10 @@ def repaired(law: Any, masses: Any, K: int) -> Any:
         return masses * 1
     law = law / total
     order = best_first(law, masses)
-    kept = np.minimum(law[order].cumsum(), hit_probability(masses[order].cumsum(), K))
-    kept[1:] = kept[1:] - kept[:-1].copy()
+    sums = np.minimum(law[order].cumsum(), hit_probability(masses[order].cumsum(), K))
+    sums[1:] = sums[1:] - sums[:-1].copy()
     result = law * 0
-    result[order] = positive_part(kept)  # differences of floats: rounding is no mass
+    result[order] = positive_part(sums)  # differences of floats: rounding is no mass
     return result
 
 

@@ -23,14 +23,14 @@ def floors(target: ProcessLike, draft: ProcessLike, memory: int, depth: int) -> 
     Both are means of total variations over the contexts that the target writes from the root on. The best draft knows
     the root, the depth and the last `memory` tokens. `V` is the vocabulary size. Raises as `exact_tables`.
     """
-    found, masses = [], np.array([1], dtype=object)
+    pairs, masses = [], np.array([1], dtype=object)
     tables = zip(exact_tables(target, depth - 1, "target"), exact_tables(draft, depth - 1, "draft"), strict=True)
     for p, q in tables:
         endings = min(p.shape[1] ** memory, len(p))
         own = (masses * abs(p - q).sum(axis=1)).sum() / 2
-        found.append((own, sum(barycentre(masses[end::endings], p[end::endings])[0] for end in range(endings))))
+        pairs.append((own, sum(barycentre(masses[end::endings], p[end::endings])[0] for end in range(endings))))
         masses = (masses[:, None] * p).reshape(-1)
-    return [(Fraction(as_python(own)), Fraction(as_python(least))) for own, least in found]
+    return [(Fraction(as_python(own)), Fraction(as_python(least))) for own, least in pairs]
 
 
 def barycentre(weights: Any, rows: Any) -> tuple[Any, list[Any]]:

@@ -181,7 +181,7 @@ class _Levels:
         with search.until_interrupted():
             for prices in self.prices:
                 upper = float(bias_bound(prices[0], prices[1][0], bias, problem))
-                for _, lower, attained in (each for each in self.known if each[0] <= bias):
+                for _, lower, attained in (verifier for verifier in self.known if verifier[0] <= bias):
                     search.offer(lower, attained, upper, prices)
             self.knots = in_stages(problem, self.knots, gap, search, bias)
         self.known.append((bias, search.lower, search.law))
@@ -258,10 +258,10 @@ def _attained(
     slack = [law[0] * 0] + [
         children(lossless[d - 1], problem.target[d - 1]) - lossless[d] for d in range(1, problem.depth + 1)
     ]
-    found = shortfall(cut, corrected, problem.target)
-    kept = _floored(np.array([bias / found]))[0] if found > bias else bias * 0 + 1
+    spent = shortfall(cut, corrected, problem.target)
+    share = _floored(np.array([bias / spent]))[0] if spent > bias else bias * 0 + 1
     mixed, corrected = (
-        [kept * one + (1 - kept) * other for one, other in zip(*pair, strict=True)]
+        [share * one + (1 - share) * other for one, other in zip(*pair, strict=True)]
         for pair in ((cut, lossless), (corrected, slack))
     )
     return efficiency(mixed), mixed, corrected

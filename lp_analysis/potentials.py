@@ -75,7 +75,7 @@ class Source:
             raise TooLarge(
                 f"V^m = {size}^{order} states are more than {MOST_STATES}; use a smaller vocabulary or a lower order"
             )
-        exact = [each.states if each.exact is None else each.exact for each in pair]
+        exact = [process.states if process.exact is None else process.exact for process in pair]
         exact = [part if arithmetic_of(part).exact else rationalise(part, FLOAT_UNIT) for part in exact]
         rows = [part[np.arange(size**order) % len(part)] for part in exact]
         return cls(rows[0], rows[1], order)
@@ -157,7 +157,7 @@ def long_run(
         optima = _optima(source, scheme, potentials, gap / 4, tick)
         mean, values = evaluate(source, scheme, optima)
         one_block = mean if number == 1 else one_block
-        bounds = min(each.lower for each in optima), max(each.upper for each in optima)
+        bounds = min(one.lower for one in optima), max(one.upper for one in optima)
         if best is not None and bounds[1] - bounds[0] >= best.gap:
             idle += 1
         else:
@@ -189,16 +189,16 @@ def _optima(
     source: Source, scheme: DraftScheme, potentials: Any, gap: float, tick: Callable[[int], None] | None
 ) -> list[Optimum]:
     """The bounds of one block from every state."""
-    weights, found = source.weights(potentials), []
+    weights, optima = source.weights(potentials), []
     few = context_count(source.vocab_size, scheme.depth) <= FEW_PATHS
     for state in range(len(source.target)):
         tables = [source.tables(rows, state, scheme.depth) for rows in (source.target, source.draft)]
         own = [weights[source.states_after(state, length)] for length in range(scheme.depth + 1)]
         method = "columns" if few else "auto"
-        found.append(optimum(tables[0], tables[1], scheme, weights=own, gap=gap, method=method))
+        optima.append(optimum(tables[0], tables[1], scheme, weights=own, gap=gap, method=method))
         if tick:
             tick(1)
-    return found
+    return optima
 
 
 def evaluate(source: Source, scheme: DraftScheme, optima: Sequence[Optimum]) -> tuple[float | None, Any]:
@@ -209,11 +209,11 @@ def evaluate(source: Source, scheme: DraftScheme, optima: Sequence[Optimum]) -> 
     states = len(source.target)
     target = source.target.astype(np.float64)
     ends, means = np.zeros((states, states)), np.zeros(states)
-    for state, found in enumerate(optima):
+    for state, one in enumerate(optima):
         tables = [source.tables(rows, state, scheme.depth) for rows in (source.target, source.draft)]
         problem = BoundProblem.of(tables[0], tables[1], scheme).floats
-        limits = None if found.limits is None else [np.array(level, dtype=np.float64) for level in found.limits]
-        for length, reached in enumerate(reach(mixed_law(found.plan, problem), problem.target, limits)):
+        limits = None if one.limits is None else [np.array(level, dtype=np.float64) for level in one.limits]
+        for length, reached in enumerate(reach(mixed_law(one.plan, problem), problem.target, limits)):
             here = source.states_after(state, length)
             np.add.at(ends[state], source.states_after(state, length + 1), children(reached, target[here]))
             if length:

@@ -153,10 +153,10 @@ def optimum(
     if isinstance(scheme, Delayed) and scheme.depth == 1 and weights is None:
         return _exact(problem, *_one_step(problem, scheme), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
-    found = _searched(problem, scheme, gap, method, search)
+    bounds = _searched(problem, scheme, gap, method, search)
     if search.interrupted:
-        raise OptimumInterrupted(found)
-    return found
+        raise OptimumInterrupted(bounds)
+    return bounds
 
 
 def _one_step(problem: BoundProblem, scheme: Delayed) -> tuple[Plan, NodeValues]:
@@ -227,8 +227,8 @@ def _exact(
     """Both bounds recomputed in rationals from the plan and the prices."""
     lower = worth(reach(mixed_law(plan, problem), problem.target, limits), problem.weights)
     bounds = Fraction(as_python(lower)), Fraction(as_python(price_bound(prices, problem)))
-    weights, kept = (None if each is None else _fractions(each) for each in (problem.node_weights, limits))
-    return Optimum(*bounds, plan, _fractions(prices), history, method, weights=weights, limits=kept)
+    weights, stated = (None if values is None else _fractions(values) for values in (problem.node_weights, limits))
+    return Optimum(*bounds, plan, _fractions(prices), history, method, weights=weights, limits=stated)
 
 
 def _fractions(values: NodeValues) -> tuple[tuple[Fraction, ...], ...]:

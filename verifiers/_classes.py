@@ -244,8 +244,8 @@ def divided(target_mass: Vector, groups: Sequence[Group]) -> list[Vector]:
     if len(groups) == 1:
         return [target_mass]
     drafts = mean_drafts(groups)
-    each = target_mass / (drafts + (drafts <= 0))
-    return [each * (len(group.drafted) * group.law) for group in groups]
+    a_draft = target_mass / (drafts + (drafts <= 0))
+    return [a_draft * (len(group.drafted) * group.law) for group in groups]
 
 
 def added(rows: Sequence[Vector]) -> Vector:
@@ -268,7 +268,7 @@ def race_classes(
         target, mean, laws = target.numpy(), mean.numpy(), [law.numpy() for law in laws]
     numbers, whole = _numbers(target, mean, scratch)
     first, fold = _classes(classes, an_octave)
-    found = []
+    nodes = []
     for law, count in zip(laws, counts, strict=True):
         sums = _sums(whole, law)
         p, q = (np.add.reduceat(part, first) for part in (sums * _MIDDLES, sums))
@@ -282,8 +282,8 @@ def race_classes(
         if law.dtype == object:
             (exact,) = masses_of(node.place, law, classes=classes)
             node = replace(node, q=exact)
-        found.append(node)
-    return found
+        nodes.append(node)
+    return nodes
 
 
 @lru_cache

@@ -127,8 +127,8 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
     starts, low = ends - t, np.concatenate([np.zeros_like(heights[..., :1]), heights[..., :-1]], axis=-1)
     widths = ends[..., None, :] - starts[..., :, None]  # [first item, last item]
     upper = np.triu(np.ones((t.shape[-1],) * 2, dtype=bool))
-    wide = upper & (widths > 0)
-    ratios = np.where(wide, (heights[..., None, :] - low[..., :, None]) / np.where(wide, widths, 1), np.inf)
+    positive = upper & (widths > 0)
+    ratios = np.where(positive, (heights[..., None, :] - low[..., :, None]) / np.where(positive, widths, 1), np.inf)
     best = np.minimum.accumulate(ratios[..., ::-1], axis=-1)[..., ::-1]
     return np.maximum.accumulate(np.where(upper, best, -np.inf), axis=-2).diagonal(axis1=-2, axis2=-1)
 

@@ -226,11 +226,11 @@ Child = tuple[int, int, int, Any]
 
 
 def race_outcomes(
-    race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int], kept: Sequence[Sequence[Any]]
+    race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int], rates: Sequence[Sequence[Any]]
 ) -> list[tuple[Any, list[Child]]]:
     """Every set of children with scores, with its probability.
 
-    race, draft: arrays of shape `(n, V)`, of one layer. kept: `min(1, t/r)` where `r > 0`, the same shape.
+    race, draft: arrays of shape `(n, V)`, of one layer. rates: `min(1, t/r)` where `r > 0`, the same shape.
     """
     outcomes = []
     pairs = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(race.weights, draft, strict=True)]
@@ -249,9 +249,9 @@ def race_outcomes(
                 weights = [count * int(race.weights[c][j]) for c, j, count in children]
                 total = sum(weights) + race.null_weight_in(block)
                 scored = [
-                    (c, j, count, kept[c][j] * weight / total)
+                    (c, j, count, rates[c][j] * weight / total)
                     for (c, j, count), weight in zip(children, weights, strict=True)
-                    if kept[c][j] > 0
+                    if rates[c][j] > 0
                 ]
                 chance = prod((mass for _, mass in drawn[1:]), start=drawn[0][1])
                 if scored and chance > 0:

@@ -203,15 +203,15 @@ def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
     check_numbers("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
     laws, best = _meeting(scores, range(len(q)), q)
     law = scores.law(q)
-    kept = minimum(p, law) / (law + (law <= 0))
-    lost = q * (1 - kept) * (law > 0)
+    rate = minimum(p, law) / (law + (law <= 0))
+    lost = q * (1 - rate) * (law > 0)
     others = lost @ laws - lost[:, None] * laws  # the scores of other tokens that are rejected
     rest, result = residual(p, law), []
     for m in range(k + 1):
         copies = comb(k, m) * q**m
         refused = copies * (k - m) * best(others, m, k - m - 1) if m < k else q * 0
         taken = copies * m * best(laws, m - 1, k - m) if m else q * 0
-        result.append(taken * kept + rest * (refused + taken * (1 - kept)))
+        result.append(taken * rate + rest * (refused + taken * (1 - rate)))
     return layers(result)
 
 
@@ -235,11 +235,11 @@ def _meeting(scores: Scores, tokens: Sequence[int], mass: Any) -> tuple[Any, Cal
     """The laws of scores, shape `(n, C)`, and how likely a score of each token is above so many copies and others."""
     laws, edges = table(scores.laws(tokens), mass), table(scores.edges, mass)
     below, column = laws.cumsum(1) - laws, mass[:, None]
-    low, wide = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
+    low, width = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
 
     def best(own: Any, copies: int, others: int) -> Any:
         parts: Any = [own]
-        for constant, linear, count in ((below, laws, copies), (low, wide, others)):
+        for constant, linear, count in ((below, laws, copies), (low, width, others)):
             for _ in range(count):
                 parts = times(parts, constant, linear)
         return sum(part.sum(1) / (power + 1) for power, part in enumerate(parts))

@@ -184,10 +184,10 @@ class _Half:
         by_remainder = sorted(range(len(weighted)), key=lambda i: units[i] - exact[i])
         for i in by_remainder[: DENOMINATOR - sum(units)]:
             units[i] += 1
-        kept = [
+        used = [
             (n, tuple(int(t) for t in self.tokens[order])) for n, (_, order) in zip(units, weighted, strict=True) if n
         ]
-        return Mixture(tuple(n for n, _ in kept), tuple(order for _, order in kept))
+        return Mixture(tuple(n for n, _ in used), tuple(order for _, order in used))
 
 
 #: Dynamic programming over all sets is for at most so many tokens.
@@ -254,9 +254,9 @@ def _exchanged(order: Any, factors: Sequence[Any], mass: Any, below: float) -> A
     for turn in range(2 * len(order)):  # as many as put any order into any other
         places = np.arange(turn % 2, len(order) - 1, 2)
         low, high, under = order[places], order[places + 1], ranked_below(order, mass, below)[places]
-        kept = cost(low, under) + cost(high, under + mass[low])
+        as_it_is = cost(low, under) + cost(high, under + mass[low])
         swapped = cost(high, under) + cost(low, under + mass[high])
-        better = places[swapped < kept - _GAIN]
+        better = places[swapped < as_it_is - _GAIN]
         order[better], order[better + 1] = order[better + 1], order[better]
         idle = 0 if len(better) else idle + 1
         if idle == 2:

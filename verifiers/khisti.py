@@ -294,12 +294,12 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
         equal = [_equalled(state, q, own, beats) for state in states]
         states = [missed[0], *((a[0] + b[0], a[1] + b[1]) for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
     law = rounds.law(q)
-    kept = minimum(p, law) / (law + (law <= 0))
-    lost = (1 - kept) * (law > 0)
+    passed = minimum(p, law) / (law + (law <= 0))
+    lost = (1 - passed) * (law > 0)
     rejected = (q * lost) @ own - own * (q * lost)[:, None]  # of the other tokens of each class
     share = rejected / (others + (others <= 0)) * (others > 0)
     rest = residual(p, law)
-    return layers([won * kept + rest * (won * lost + (other * share).sum(-1)) for won, other in states])
+    return layers([won * passed + rest * (won * lost + (other * share).sum(-1)) for won, other in states])
 
 
 def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[Any, Any]:

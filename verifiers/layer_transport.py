@@ -162,10 +162,10 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
     else:
         law = race_law(races, draft, branches)
     means = minimum(target_mass, law)
-    kept = means / (law + (law <= 0))
+    rates = means / (law + (law <= 0))
     return means, (
         race_outcomes(race, q.tolist(), branches, rate.tolist())
-        for race, q, rate in zip(layers, draft, kept, strict=True)
+        for race, q, rate in zip(layers, draft, rates, strict=True)
     )
 
 
@@ -207,8 +207,8 @@ def _single(scored: Scored) -> Step:
     (law,) = node.laws
     means = minimum(score * node.target, law)
     context, token = node.context, node.children[0]
-    kept = child_weight(score, node.target, law, token)
-    return Step({(*context, token): kept} if kept > 0 else {}, {context: means.__getitem__})
+    weight = child_weight(score, node.target, law, token)
+    return Step({(*context, token): weight} if weight > 0 else {}, {context: means.__getitem__})
 
 
 def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]]) -> Step:
@@ -242,10 +242,10 @@ def class_outcomes(
         places = np.stack([node.place for node in nodes])
         laws = q * np.take_along_axis(rho, places, axis=1)
         means.append(minimum(factors[:, None] * p, laws))
-        kept = means[-1] / (laws + (laws <= 0))
+        passed = means[-1] / (laws + (laws <= 0))
         blocks, weights = (np.take_along_axis(part, places, axis=1) for part in (race.blocks, race.weights))
         tokens = Race(blocks, weights, race.null_block, race.null_weight)
-        parts.append((tokens, q.tolist(), branches, kept.tolist()))
+        parts.append((tokens, q.tolist(), branches, passed.tolist()))
     return np.stack(means), (race_outcomes(*part) for part in parts)
 
 
@@ -271,8 +271,8 @@ def _class_scores(
         law = sum(number(q[token]) * part.rates([token])[0] for q, part in laws[place])
         target_mass = number(forks[place].score) * number(node.target[token])
         if target_mass > 0 and law > 0:
-            kept = target_mass / law if target_mass < law else 1
-            scores[*node.context, token] = portion(kept * (law * 0 + 1), weight, total)
+            rate = target_mass / law if target_mass < law else 1
+            scores[*node.context, token] = portion(rate * (law * 0 + 1), weight, total)
     return scores
 
 

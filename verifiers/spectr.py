@@ -60,12 +60,12 @@ def smallest_rho(p: Vector, q: Vector, k: int) -> Any:
     if plain.all():
         return one
     points = 2 ** _halvings(one)
-    near = (_root(_floats(p), _floats(q), k) - 1) * (points / (k - 1))
-    near = _like(near.round().clip(1, points - 1), one)  # the grid point to find is this one or the next
-    fits = _allowed(p, q, k, _point(near, one, k))
-    beside = near + (1 - 2 * fits)
+    guess = (_root(_floats(p), _floats(q), k) - 1) * (points / (k - 1))
+    guess = _like(guess.round().clip(1, points - 1), one)  # the grid point to find is this one or the next
+    fits = _allowed(p, q, k, _point(guess, one, k))
+    beside = guess + (1 - 2 * fits)
     sure = fits + _allowed(p, q, k, _point(beside, one, k)) == 1
-    rho = _point(near + (1 - fits), one, k)
+    rho = _point(guess + (1 - fits), one, k)
     if plain.any():
         rho = rho * (1 - plain) + plain
     missed = ((plain == 0) & ~sure)[..., 0]

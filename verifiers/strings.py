@@ -156,12 +156,12 @@ def of_one_spelling(root: TextRoot, law: PathLaw, accepted: Context) -> Vector:
 
 def _in_target(root: TextRoot, accepted: Context, row: Callable[[TextRoot, Context], Vector]) -> Vector:
     back = {target: draft for draft, target in root.pair.shared.items()}
-    found = RATIONAL.zeros(root.vocab_size)
+    law = RATIONAL.zeros(root.vocab_size)
     if root.start is not None and len(accepted) < root.drafted and all(token in back for token in accepted):
         own = row(root, tuple(back[token] for token in accepted))
         for target, draft in back.items():
-            found[target] = own[draft]
-    return found
+            law[target] = own[draft]
+    return law
 
 
 def _paper(place: str) -> Source:

@@ -77,7 +77,7 @@ def _with(knots: Any, points: list[float], count: int) -> Any:
 
 def _without_idle(jumps: Any, below: Any, knots: Any, K: int, share: float = 0.05) -> Any:
     """`knots` without those that lower the bound by almost nothing, never two neighbours; the same number for all."""
-    kept, counts = [], []
+    plans, counts = [], []
     for jump, x, k in zip(jumps, below, knots, strict=True):
         left, mid, right = k[:-2], k[1:-1], k[2:]
         value = hit_probability(k, K)
@@ -96,6 +96,6 @@ def _without_idle(jumps: Any, below: Any, knots: Any, K: int, share: float = 0.0
                 break
             if not {j - 1, j + 1} & set(dropped):
                 dropped.append(int(j))
-        kept.append((k, dropped))
+        plans.append((k, dropped))
         counts.append(len(dropped))
-    return np.stack([np.delete(k, [j + 1 for j in dropped[: min(counts)]]) for k, dropped in kept])
+    return np.stack([np.delete(k, [j + 1 for j in dropped[: min(counts)]]) for k, dropped in plans])

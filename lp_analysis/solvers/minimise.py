@@ -138,10 +138,10 @@ def _stage(program: PriceProgram, truth: BoundProblem, knots: Any, gap: float, s
         if advanced is None:
             break
         state = advanced
-        found = program.read(state, truth)
-        ends = found.ends
-        search.offer(found.lower, found.attained, found.upper, found.prices)
-        own = found.value - found.lower
+        reading = program.read(state, truth)
+        ends = reading.ends
+        search.offer(reading.lower, reading.attained, reading.upper, reading.prices)
+        own = reading.value - reading.lower
         begun = begun or own
         latest = (own, step) if own < 0.9 * latest[0] else latest
         error = float(errors(ends, program.problem, knots)[0].sum())

@@ -175,7 +175,7 @@ class TreeSystem:
         cells = right.b - np.matmul((right.a / self.total)[:, None, :], w.cells)[:, 0, :]
         cells = cells + (columns[:, 1:] * share[:, None]).reshape(rows.T, -1, rows.M).sum(1)
         price += (self.short * z / h + columns[:, 0] * share).sum()
-        kept: dict[int, tuple[Any, Any, Any]] = {rows.L: (rho, z, 0)}
+        eliminated: dict[int, tuple[Any, Any, Any]] = {rows.L: (rho, z, 0)}
         own = (w.corrected[at] * z / h + up * share).reshape(-1, rows.V).sum(1)
         y = (p * z / h + onto * share).reshape(-1, rows.V).sum(1)
         for depth in range(rows.L - 1, -1, -1):
@@ -196,7 +196,7 @@ class TreeSystem:
             z = right.z[at] + level.r * y
             rho = own + level.below.fold * kappa
             share = rho / level.d
-            kept[depth] = rho, z, y
+            eliminated[depth] = rho, z, y
             across = level.below.across * kappa[:, None] - level.columns * share[:, None]
             price += across[:, 0].sum()
             if depth > rows.L1:
@@ -204,9 +204,9 @@ class TreeSystem:
             own = (w3 * z / level.h + level.up * share).reshape(-1, rows.V).sum(1)
             y = (p * (z - level.r * level.below.fold * share) / level.h).reshape(-1, rows.V).sum(1)
         top = scipy.linalg.cho_solve(self.outer, np.array([own[0], price])) if rows.biased else np.zeros(2)
-        return self._back(right, kept, top, cells)
+        return self._back(right, eliminated, top, cells)
 
-    def _back(self, right: Unknowns, kept: dict[int, tuple[Any, Any, Any]], top: Any, cells: Any) -> Unknowns:
+    def _back(self, right: Unknowns, eliminated: dict[int, tuple[Any, Any, Any]], top: Any, cells: Any) -> Unknowns:
         """The unknowns from the root down. cells: their right sides."""
         rows, w = self.rows, self.weights
         pi, z = np.zeros(rows.n + 1), np.zeros(rows.n)
@@ -216,7 +216,7 @@ class TreeSystem:
         known = np.array([price])[None, :]
         for depth in range(rows.L):
             if depth:
-                at, level, (rho, wanted, owed) = rows.at[depth], self.levels[depth], kept[depth]
+                at, level, (rho, wanted, owed) = rows.at[depth], self.levels[depth], eliminated[depth]
                 p, below = rows.tables[at], level.below
                 parent, outer = above.repeat(rows.V), y.repeat(rows.V)
                 global_ = self._times(level.columns, known), self._times(below.across, known)
@@ -231,14 +231,14 @@ class TreeSystem:
                         block, cells[t] - np.array([price, above[t], y[t]]) @ self.bound[t]
                     )
                 known = np.concatenate([np.full((rows.T, 1), price), b], axis=1)
-        return self._paths(right, kept, pi, z, known, above, y)
+        return self._paths(right, eliminated, pi, z, known, above, y)
 
     def _paths(
-        self, right: Unknowns, kept: dict[int, Any], pi: Any, z: Any, known: Any, above: Any, y: Any
+        self, right: Unknowns, eliminated: dict[int, Any], pi: Any, z: Any, known: Any, above: Any, y: Any
     ) -> Unknowns:
         rows, w, at = self.rows, self.weights, self.rows.at[self.rows.L]
         h, d, up, columns, onto = self.leaf
-        rho, wanted, _ = kept[rows.L]
+        rho, wanted, _ = eliminated[rows.L]
         parent, outer, price = above.repeat(rows.V), y.repeat(rows.V), known[0, 0]
         now = (rho + up * parent + self._times(columns, known) + onto * outer) / d
         pi[1:][at] = now

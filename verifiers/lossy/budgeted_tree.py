@@ -141,9 +141,9 @@ def _corrections(owed: Vector, mean: Vector, p: Vector, ended: Any) -> Vector:
     """Step 3."""
     if not ended > 0:
         return owed * 0
-    found = positive_part(owed - mean * level(owed, mean, ended))
-    total = found.sum()
-    return found + p * (ended - total) if total < ended else found * (ended / total)
+    corrections = positive_part(owed - mean * level(owed, mean, ended))
+    total = corrections.sum()
+    return corrections + p * (ended - total) if total < ended else corrections * (ended / total)
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ def _chow(a: Fraction, p: Vector, q: Vector) -> Vector:
 
 
 def _token(a: Fraction, p: Vector, q: Vector) -> Vector:
-    kept = either(at_least(p * a.denominator, largest(p) * (a.denominator - a.numerator)), q, q * 0)
-    return kept + p * (sums(q) - sums(kept))
+    by_draft = either(at_least(p * a.denominator, largest(p) * (a.denominator - a.numerator)), q, q * 0)
+    return by_draft + p * (sums(q) - sums(by_draft))
 
 
 #: Makes `t` of the number, `p` and `q`, shape `(n.., V)`.

@@ -60,5 +60,5 @@ class Eta:
             negative_entropy * 0 + float(self.epsilon),
             float(self.epsilon) ** 0.5 * (negative_entropy.exp() if is_tensor(present) else np.exp(negative_entropy)),
         )
-        kept = (floats > level + ROUNDING) | at_least(p, largest(p))
-        return normalised(p * kept, p)
+        likely = (floats > level + ROUNDING) | at_least(p, largest(p))
+        return normalised(p * likely, p)

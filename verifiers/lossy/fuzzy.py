@@ -44,8 +44,8 @@ class Fuzzy(ByRows):
             raise InvalidInput(f"fuzzy: t = {self.t} must be at least 0")
 
     def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Any]:
-        near = divergence(as_floats(p), as_floats(q)) <= float(self.t)
-        return either(near, q, q * 0), p
+        close = divergence(as_floats(p), as_floats(q)) <= float(self.t)
+        return either(close, q, q * 0), p
 
 
 def divergence(p: Vector, q: Vector) -> Vector:

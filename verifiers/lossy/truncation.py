@@ -70,6 +70,6 @@ def _nucleus(top_p: Fraction, p: Vector) -> Any:
     """All but the tokens that have, with those below them, at most mass `1 - top_p`; of equal ones the last go in."""
     order = p.argsort(stable=True)
     scale, least = top_p.denominator, top_p.denominator - top_p.numerator
-    kept = p < 0
-    kept[order] = ~at_least(sums(p) * least, p[order].cumsum(0) * scale)
-    return kept
+    nucleus = p < 0
+    nucleus[order] = ~at_least(sums(p) * least, p[order].cumsum(0) * scale)
+    return nucleus
