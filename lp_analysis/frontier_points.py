@@ -166,9 +166,7 @@ class _Levels:
         self.problem = problem
         self.knots = first_knots(len(problem.iid.groups), 16)
         lossless = reach(problem.iid.masses, problem.target)
-        slack = [lossless[0] * 0, *(children(*pair) for pair in zip(lossless, problem.target, strict=False))]
-        corrections = [slack[0], *(above - own for above, own in zip(slack[1:], lossless[1:], strict=True))]
-        attained = problem.iid.masses[-1], lossless, corrections
+        attained = problem.iid.masses[-1], lossless, lossless_corrections(lossless, problem.target)
         self.known = [(0.0, float(efficiency(lossless)), attained)]  # verifiers; the first is block verification
         self.prices = [[lossless[-1] * 0, np.zeros(1)]]
 
@@ -231,6 +229,12 @@ def shortfall(reached: NodeValues, corrections: NodeValues, target: Sequence[Any
     return positive_part(prefix_masses(target, len(reached) - 1)[-1] - output - reached[-1]).sum()
 
 
+def lossless_corrections(reached: NodeValues, target: Sequence[Any]) -> NodeValues:
+    """`e(c, y) = D(c) p(y|c) - D(c, y)`, of the lossless verifier with this reach."""
+    below = zip(reached, target, reached[1:], strict=False)
+    return [reached[0] * 0, *(children(above, table) - own for above, table, own in below)]
+
+
 def _attained(
     plan: Plan, reached: NodeValues, corrections: NodeValues, bias: Any, problem: BoundProblem
 ) -> tuple[Any, NodeValues, NodeValues]:
@@ -255,14 +259,11 @@ def _attained(
         cut.append(own.reshape(-1))
         corrected.append(spread.reshape(-1))
     lossless = reach(law, problem.target)
-    slack = [law[0] * 0] + [
-        children(lossless[d - 1], problem.target[d - 1]) - lossless[d] for d in range(1, problem.depth + 1)
-    ]
     spent = shortfall(cut, corrected, problem.target)
     share = _floored(np.array([bias / spent]))[0] if spent > bias else bias * 0 + 1
     mixed, corrected = (
         [share * one + (1 - share) * other for one, other in zip(*pair, strict=True)]
-        for pair in ((cut, lossless), (corrected, slack))
+        for pair in ((cut, lossless), (corrected, lossless_corrections(lossless, problem.target)))
     )
     return efficiency(mixed), mixed, corrected
 
