@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -30,50 +29,13 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class TextGrams:
-    """Grams counted in the text itself."""
-
-    text: str
-
-    @cached_property
-    def symbols(self) -> str:
-        """The different symbols, most frequent first."""
-        return ranked(self.text)
-
-    @property
-    def length(self) -> int:
-        """How many symbols the text has."""
-        return len(self.text)
-
-    @property
-    def max_order(self) -> int:
-        """The longest context that can be counted."""
-        return len(self.text) - 1
-
-    @cached_property
-    def digest(self) -> str:
-        """Hash of the text: 16 hexadecimal digits."""
-        return text_digest(self.text)
-
-    @cached_property
-    def ranks(self) -> Any:
-        """The rank of every symbol of the text, in its order."""
-        rank = {symbol: number for number, symbol in enumerate(self.symbols)}
-        return np.array([rank[symbol] for symbol in self.text], dtype=np.int64)
-
-    def counts(self, vocab_size: int, order: int) -> Any:
-        """Shape `(V**order, V)`: how often each token follows each context."""
-        windows = np.lib.stride_tricks.sliding_window_view(self.ranks, order + 1)
-        return _tally(windows, np.ones(len(windows), dtype=np.int64), vocab_size)
-
-
 @dataclass(frozen=True, eq=False)
 class GramTable:
-    """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
+    """Grams of `m + 1` symbols; all orders up to `m` and all vocabularies follow.
 
-    symbols: as in `TextGrams`. grams: ranks, shape `(n, m + 1)`. times: how often each occurs, shape `(n,)`. ending:
-    the last `m` ranks of the text; shorter grams that begin there are not counted in `grams`. digest: hash of the text.
+    symbols: the different ones, as `ranked`. grams: ranks, shape `(n, m + 1)`. times: how often each occurs, shape
+    `(n,)`. ending: the last `m` ranks of the text; shorter grams that begin there are not counted in `grams`. digest:
+    hash of the text.
     """
 
     symbols: str
@@ -84,16 +46,16 @@ class GramTable:
 
     @property
     def length(self) -> int:
+        """How many symbols the text has."""
         return int(self.times.sum()) + len(self.ending)
 
     @property
     def max_order(self) -> int:
+        """The longest context that can be counted."""
         return int(self.grams.shape[1]) - 1
 
     def counts(self, vocab_size: int, order: int) -> Any:
-        """See `TextGrams`; raises `InvalidInput` above `max_order`."""
-        if order > self.max_order:
-            raise InvalidInput(f"order {order}: the table counts contexts of up to {self.max_order} symbols")
+        """Shape `(V**order, V)`: how often each token follows each context, for orders of at most `max_order`."""
         heads, times = self.grams[:, : order + 1], self.times
         if order < self.max_order:
             tail = np.lib.stride_tricks.sliding_window_view(self.ending, order + 1)
@@ -101,12 +63,19 @@ class GramTable:
         return _tally(heads, times, vocab_size)
 
     @classmethod
-    def of(cls, text: str, order: int) -> GramTable:
-        """The table of a text with more than `order` symbols, for contexts of up to `order` symbols."""
-        counted = TextGrams(text)
-        windows = np.lib.stride_tricks.sliding_window_view(counted.ranks, order + 1)
-        grams, times = np.unique(windows, axis=0, return_counts=True)
-        return cls(counted.symbols, grams, times, counted.ranks[len(text) - order :], counted.digest)
+    def of(cls, text: str, order: int, repeated: bool = False) -> GramTable:
+        """The table of a text with more than `order` symbols, for contexts of up to `order` symbols.
+
+        repeated: whether grams that come again stay apart, which takes less time and more room.
+        """
+        symbols = ranked(text)
+        rank = {symbol: number for number, symbol in enumerate(symbols)}
+        ranks = np.array([rank[symbol] for symbol in text], dtype=np.int64)
+        grams = np.lib.stride_tricks.sliding_window_view(ranks, order + 1)
+        times: Any = np.ones(len(grams), dtype=np.int64)
+        if not repeated:
+            grams, times = np.unique(grams, axis=0, return_counts=True)
+        return cls(symbols, grams, times, ranks[len(text) - order :], text_digest(text))
 
     @property
     def checksum(self) -> str:
@@ -141,10 +110,6 @@ class GramTable:
                 f"the table of counts {path} has another checksum than it should; install draftproof again"
             )
         return table
-
-
-#: The source of the counts of an n-gram pair.
-Grams: TypeAlias = TextGrams | GramTable
 
 
 def _tally(grams: Any, times: Any, vocab_size: int) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.grams import Grams, GramTable, TextGrams
+from draftproof.simulator.instances.grams import GramTable, ranked, text_digest
 from draftproof.simulator.instances.processes import MarkovProcess, check_denominator, rationalise
 from draftproof.simulator.protocol import Context
 from draftproof.simulator.tables import MAX_TABLE_ENTRIES, context_at, table_entries
@@ -40,7 +40,7 @@ class TextPair:
     def __post_init__(self) -> None:
         if self.vocab_size < 2:
             raise InvalidInput(f"text needs a vocabulary of at least 2 tokens, not {self.vocab_size}")
-        distinct = len(self.grams.symbols)
+        distinct = len(self.symbols)
         if distinct < self.vocab_size:
             raise InvalidInput(
                 f"the text has {distinct} different symbols, too few for V = {self.vocab_size}; "
@@ -57,32 +57,37 @@ class TextPair:
                 "lower one of them"
             )
         check_denominator(self.denominator, self.vocab_size)
-        if self.grams.length <= self.target_order:
-            raise InvalidInput(f"the text has {self.grams.length} symbols, too few for order {self.target_order}")
-        if self.grams.max_order < self.target_order:
+        if self.length <= self.target_order:
+            raise InvalidInput(f"the text has {self.length} symbols, too few for order {self.target_order}")
+        if isinstance(self.text, GramTable) and self.text.max_order < self.target_order:
             raise InvalidInput(
-                f"order {self.target_order}: the table of counts goes to order {self.grams.max_order}; "
+                f"order {self.target_order}: the table of counts goes to order {self.text.max_order}; "
                 "lower it, or give the text itself"
             )
 
     def __repr__(self) -> str:
         orders = f"orders {self.target_order} and {self.draft_order}"
-        return f"TextPair(V = {self.vocab_size}, {orders}, {self.grams.length:,} symbols, text {self.digest})"
+        return f"TextPair(V = {self.vocab_size}, {orders}, {self.length:,} symbols, text {self.digest})"
 
     @cached_property
-    def grams(self) -> Grams:
-        """Where the counts come from."""
-        return TextGrams(self.text) if isinstance(self.text, str) else self.text
+    def symbols(self) -> str:
+        """The different symbols of the text, most frequent first, ties in code point order."""
+        return ranked(self.text) if isinstance(self.text, str) else self.text.symbols
+
+    @property
+    def length(self) -> int:
+        """How many symbols the text has."""
+        return len(self.text) if isinstance(self.text, str) else self.text.length
 
     @property
     def alphabet(self) -> str:
         """The symbols of tokens `0..V-2`, most frequent first, ties in code point order."""
-        return self.grams.symbols[: self.vocab_size - 1]
+        return self.symbols[: self.vocab_size - 1]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hash of the text: 16 hexadecimal digits."""
-        return self.grams.digest
+        return text_digest(self.text) if isinstance(self.text, str) else self.text.digest
 
     def encode(self, text: str) -> Context:
         """`text` as tokens; symbols outside the alphabet become token `V - 1`."""
@@ -96,7 +101,9 @@ class TextPair:
     @cached_property
     def counts(self) -> list[Any]:
         """For each order `0..m`, shape `(V**order, V)`: how often each token follows each context."""
-        return [self.grams.counts(self.vocab_size, order) for order in range(self.target_order + 1)]
+        text, order = self.text, self.target_order
+        grams = GramTable.of(text, order, repeated=True) if isinstance(text, str) else text
+        return [grams.counts(self.vocab_size, length) for length in range(order + 1)]
 
     def model(self, order: int) -> Any:
         """The interpolated table of this order, shape `(V**order, V)`, rounded to exact rows over one denominator."""
@@ -113,12 +120,12 @@ class TextPair:
     def frequent_roots(self, count: int = 8) -> list[tuple[Context, Fraction]]:
         """The `count` most frequent contexts of length `m`, most frequent first, each with its share of them."""
         occurrences = self.counts[self.target_order].sum(axis=1)
-        ranked = np.argsort(-occurrences, kind="stable")[:count]
-        kept = [int(index) for index in ranked if occurrences[index] > 0]
-        total = sum(int(occurrences[index]) for index in kept)
+        first = np.argsort(-occurrences, kind="stable")[:count]
+        frequent = [int(index) for index in first if occurrences[index] > 0]
+        total = sum(int(occurrences[index]) for index in frequent)
         return [
             (context_at(index, self.target_order, self.vocab_size), Fraction(int(occurrences[index]), total))
-            for index in kept
+            for index in frequent
         ]
 
     def root_of(self, text: str) -> Context:

@@ -48,5 +48,3 @@ def test_longer_contexts_than_were_counted_are_refused() -> None:
     table = GramTable.of(TEXT, 2)
     with pytest.raises(InvalidInput, match="order 3: the table of counts goes to order 2; lower it, or give the text"):
         TextPair(table, 3, 3, 1)
-    with pytest.raises(InvalidInput, match="order 3: the table counts contexts of up to 2 symbols"):
-        table.counts(3, 3)
