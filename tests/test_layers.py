@@ -31,7 +31,7 @@ HOUSE = """
 
     simulator.theorems.proof.watch simulator.theorems.algebra.polynomials
     simulator.theorems.algebra.ratios simulator.theorems.algebra.regions
-    simulator.theorems.proof.numbers simulator.theorems.algebra.nudging
+    simulator.theorems.proof.numbers simulator.theorems.algebra.oracle
     simulator.theorems.proof.coin simulator.theorems.algebra.oracle
     simulator.theorems
     simulator.symbolic.where

@@ -167,6 +167,35 @@ def _converted(rows: Any, arithmetic: Arithmetic, name: str) -> Any:
     return arithmetic.vector(rows)
 
 
+def remembering(process: TokenProcess, memory: int, depth: int, name: str = "draft") -> TableProcess:
+    """The rows of a process given the root, the depth and the last `memory` tokens before it, to depth `depth`.
+
+    So draft block-parallel drafters (Medusa heads, diffusion drafters), which predict all tokens of a block in one
+    pass: with a memory of 0 tokens the row of the token at depth `t` is `q_t` given the root, whatever was drafted
+    before it, and a path is drawn from a product.
+
+    A row is the mean of the process's own rows after the contexts `c` that end in these tokens, each weighted with
+    `q(c)`, the probability that the process itself draws `c` from the root on. So with a memory of 0 it is the marginal
+    law of the token at its depth; up to `memory` tokens after the root it is the process's own row. The last
+    `memory + 1` tokens before each depth have the law that they have under the process. Where the process never draws
+    the last tokens, their row is never asked for; it is one of its own.
+
+    Raises `TooLarge` as `tabulate`.
+    """
+    tables = tabulate(process, depth, arithmetic_of(process.row(())), name).tables
+    size, masses, made = tables[0].shape[1], tables[0][:, 0] * 0 + 1, []
+    for length, table in enumerate(tables):
+        count = size ** min(memory, length)
+        joint = masses[:, np.newaxis] * table
+        endings = masses.reshape(-1, count).sum(axis=0)
+        drawn = endings > 0
+        rows = table.reshape(-1, count, size)[0].copy()
+        rows[drawn] = joint.reshape(-1, count, size).sum(axis=0)[drawn] / endings[drawn, np.newaxis]
+        made.append(np.tile(rows, (len(table) // count, 1)))
+        masses = joint.reshape(-1)
+    return TableProcess(made, name)
+
+
 def check_denominator(denominator: int, vocab_size: int) -> None:
     """Raises `InvalidInput` for a common denominator that is too coarse for a row or too fine for float64."""
     if not vocab_size <= denominator <= 2**40:

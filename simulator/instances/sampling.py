@@ -1,6 +1,6 @@
 """How tokens are drawn from rows: penalty, masks, temperature, top-k, top-p, min-p, typical mass, rounding to bits.
 
-A draft may then forget what it drafted (`draftproof.simulator.instances.marginals`).
+A draft may then forget what it drafted (`draftproof.simulator.instances.processes.remembering`).
 
 The rules of a row are in `row_maps`, masks in `masks`; here is how they are written and who is sampled how. `V` is the
 vocabulary size.
@@ -20,9 +20,8 @@ from draftproof.simulator.arithmetic import arithmetic_of, parse_fraction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.marginals import remembering
 from draftproof.simulator.instances.masks import LETTERS, MaskRules, masked_row
-from draftproof.simulator.instances.processes import MarkovProcess, rationalise, tabulate, telling, told_of
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise, remembering, tabulate, telling, told_of
 from draftproof.simulator.instances.row_maps import RowRules
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.tables import TableProcess

@@ -26,7 +26,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.laws.structured.declared import declared_for
-from draftproof.simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
+from draftproof.simulator.protocol import AttachedTree, Context, DraftScheme, Vector, Verifier
 from draftproof.simulator.structures import Branch, branch_of
 from draftproof.simulator.verdicts.cases import (
     CASES,
@@ -172,7 +172,7 @@ def _order_ignored(branch: Branch, case: SizedScheme) -> None:
 def _ignores_draft(verifier: Verifier, case: SizedScheme) -> None:
     watch = Watch.of(verifier)
     for instance, tree in _sample_cases(case):
-        hidden = _verdicts(verifier, _Hidden(tree), instance, watch)
+        hidden = verdicts(verifier, tree, instance.target, _NoRows(), RATIONAL, watch=watch)
         assert hidden == _verdicts(verifier, tree, instance, watch), f"{verifier.card.name} reads q"
 
 
@@ -191,29 +191,10 @@ def _verdicts(
     return verdicts(verifier, tree, instance.target, instance.draft, RATIONAL, watch=watch)
 
 
-class _Hidden:
-    """A draft tree without draft rows."""
+class _NoRows:
+    """A draft without rows."""
 
-    def __init__(self, tree: AttachedTree) -> None:
-        self._tree = tree
+    vocab_size = 0
 
-    def __contains__(self, context: object) -> bool:
-        return context in self._tree
-
-    def root(self, target: TokenProcess, draft: TokenProcess) -> DraftNode:
-        return _HiddenNode(self._tree.root(target, draft))
-
-
-class _HiddenNode:
-    """A node whose draft row is None."""
-
-    def __init__(self, node: DraftNode) -> None:
-        self._node = node
-        self.context = node.context
-        self.target: Vector = node.target
-        self.draft: Vector = None
-        self.children = node.children
-        self.laws: tuple[Vector, ...] = (None,) * len(node.children)
-
-    def child(self, token: int) -> DraftNode:
-        return _HiddenNode(self._node.child(token))
+    def row(self, context: Context) -> Vector:
+        return None

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from draftproof.lp_analysis import floors
 from draftproof.lp_analysis.forgetting import barycentre
 from draftproof.simulator import CallableProcess, Delayed
-from draftproof.simulator.instances.marginals import remembering
+from draftproof.simulator.instances.processes import remembering
 from draftproof.simulator.verdicts.cases import case_instances
 
 OF, NO, COURSE, PROBLEM, OTHER = range(5)

@@ -89,17 +89,23 @@ def _products(
                 yield chosen, product
 
 
-def combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> list[Fraction] | None:
+def combination(
+    ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial, most: Any = None
+) -> list[Fraction] | None:
     """Numbers >= 0 with the smallest sum by which polynomials add up to another one, rounded: that is to be checked.
 
-    None where the linear program has no solution.
+    most: of which ones as much as possible is wanted, in place of the smallest sum. None where the linear program has
+    no solution.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
 
     matrix, right = coefficients(ring, columns, wanted)
     if not matrix.size:
         return [Fraction(0)] * len(columns)
-    solved = linprog(np.ones(len(columns)), A_eq=matrix, b_eq=right, method="highs")
+    least, bounds = np.ones(len(columns)), None
+    if most is not None:
+        least, bounds = -most.astype(float), [(0, DENOMINATOR if each else None) for each in most]
+    solved = linprog(least, A_eq=matrix, b_eq=right, bounds=bounds or (0, None), method="highs")
     return [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()] if solved.success else None
 
 

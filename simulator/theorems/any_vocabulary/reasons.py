@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.theorems.algebra.nonnegative import DENOMINATOR, certificate, coefficients, combination
+from draftproof.simulator.theorems.algebra.nonnegative import certificate, coefficients, combination
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
@@ -358,11 +358,8 @@ def _vanishing(ring: Ring, columns: Sequence[Polynomial], beside: Sequence[Polyn
 def _combination(
     ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial, most: Any = None
 ) -> list[Fraction] | None:
-    """Numbers >= 0 by which the polynomials add up to `wanted` exactly; None if none are found.
-
-    most: of which ones as much as possible is wanted, in place of the smallest sum of all.
-    """
-    values = combination(ring, columns, wanted) if most is None else _with_most(ring, columns, wanted, most)
+    """What `combination` finds, where the polynomials add up to `wanted` exactly; None if nothing is found."""
+    values = combination(ring, columns, wanted, most)
     if values is None:
         return None
     total = ring.zero
@@ -370,14 +367,3 @@ def _combination(
         if value:
             total = total + column * ring.constant(to_fmpq(value))
     return values if (total - wanted).is_zero() and min(values, default=Fraction(0)) >= 0 else None
-
-
-def _with_most(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial, most: Any) -> list[Fraction] | None:
-    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
-
-    matrix, right = coefficients(ring, columns, wanted)
-    if not matrix.size:
-        return None
-    bounds = [(0, DENOMINATOR if each else None) for each in most]
-    solved = linprog(-most.astype(float), A_eq=matrix, b_eq=right, bounds=bounds, method="highs")
-    return [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()] if solved.success else None

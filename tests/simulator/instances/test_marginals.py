@@ -11,9 +11,8 @@ from draftproof.simulator import FAMILIES, Instance, InvalidInput
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.marginals import remembering
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import telling
+from draftproof.simulator.instances.processes import remembering, telling
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make

@@ -7,8 +7,7 @@ import pytest
 
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.theorems.algebra.nudging import nudged
-from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.oracle import Oracle, nudged
 from draftproof.simulator.theorems.proof import judgements
 from draftproof.simulator.theorems.proof.certificate import RecordingOracle, certificate_of, checked
 from draftproof.simulator.theorems.proof.explore import Explorer
