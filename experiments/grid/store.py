@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.grid.kinds import DEPTH, check_nesting, check_row
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.runtime import placed
 from draftproof.experiments.shared.code import file_digest, outside_files, own_digest, unchanged
@@ -74,7 +73,7 @@ class Store(Mapping[str, Row]):
             [found] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
         if not self._is_wanted(found[1], found[3], outside_files()):
             raise InvalidInput(f"{cut(self._path)} row {cut(name)}: other code has replaced it meanwhile; run again")
-        return _checked(self._path, *found[:3])
+        return _parsed_row(self._path, found[0], found[2])
 
     def __contains__(self, name: object) -> bool:
         if name not in self._rows and self._file is not None and self._path is not None:
@@ -183,7 +182,7 @@ def stored_rows(path: str, kinds: Collection[str] = (), changed: list[set[str]] 
             elif kinds and kind not in kinds:
                 continue
             elif not (files := _changed_files(by)):
-                yield _checked(place, name, kind, text)
+                yield _parsed_row(place, name, text)
             elif changed is not None:
                 changed.append(files)
     if damaged:
@@ -291,18 +290,10 @@ def _is_whole(*values: object) -> bool:
         return False
 
 
-def _checked(path: Path, name: str, kind: str, text: str) -> Row:
-    """A row of a store, parsed; raises `InvalidInput` where it does not have the fields of its kind."""
+def _parsed_row(path: Path, name: str, text: str) -> Row:
+    """A row of a store, parsed; raises `InvalidInput` for one that is too large."""
     check_size(len(text), f"row {cut(name)} of", path)
-    try:
-        row = parse_json(text, "row")
-        if text.count("[") + text.count("{") > DEPTH:  # else it cannot be nested as deeply
-            check_nesting(row)
-        row = check_row(row)
-        if (name, kind) != (row["strong_id"], str(row.get("kind", ""))):
-            raise InvalidInput("its id or kind is not that of its record")
-    except InvalidInput as error:
-        raise InvalidInput(f"{cut(path)} row {cut(name)}: {error}; choose another file") from None
+    row: Row = parse_json(text, f"{cut(path)} row {cut(name)}")
     return row
 
 

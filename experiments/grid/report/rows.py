@@ -12,21 +12,24 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from draftproof.experiments.grid.exchange import shape_fields
-from draftproof.experiments.grid.kinds import SAMPLINGS
 from draftproof.experiments.grid.store import Row, left_out, stored_rows
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.verifiers import REGISTRY
 
 T = TypeVar("T")
-#: Rows that a report shows: of `compare`, of `model validate` and of `prove`.
-KINDS = ("law", "bound", "failure", "cell", "theorem")
-#: Fields of a law or a bound that a report needs; many rows have room in memory without the others.
-_NEEDED = (
-    "kind", "verifier", "spec", "scheme", "source", "options", "arithmetic", "control", "lossless",
-    "block_efficiency_float", "max_deviation_float", "upper_float",
-)  # fmt: skip
+#: Fields that a report needs of rows, by kind; many rows have room in memory without the others.
+NEEDED: Mapping[str, Sequence[str]] = {
+    "law": (
+        "verifier", "spec", "scheme", "source", "options", "arithmetic", "control", "lossless",
+        "block_efficiency_float", "max_deviation_float", "depth_distribution",
+    ),
+    "bound": ("scheme", "source", "options", "upper_float"),
+    "failure": ("verifier", "spec"),
+    "cell": ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks"),
+    "theorem": ("verifier", "scheme", "vocab_size", "identities"),
+}  # fmt: skip
 #: Fields of a source of a family that are no parameters of the family.
-_COMMON = ("family", "vocab_size", "seed", "denominator", *SAMPLINGS)
+_COMMON = ("family", "vocab_size", "seed", "denominator", "sampling", "draft_sampling", "told_sampling")
 
 
 def read(paths: Sequence[str]) -> tuple[dict[str, list[Row]], list[str]]:
@@ -38,8 +41,12 @@ def read(paths: Sequence[str]) -> tuple[dict[str, list[Row]], list[str]]:
     rows: dict[str, list[Row]] = defaultdict(list)
     changed: list[set[str]] = []
     for path in paths:
-        for row in stored_rows(path, KINDS, changed):
-            rows[row["kind"]].append(needed(row))
+        for row in stored_rows(path, NEEDED, changed):
+            try:
+                rows[row["kind"]].append(needed(row))
+            except (KeyError, TypeError) as error:
+                another = f"{cut(path)} has rows of another version of draftproof ({error}); compute them again"
+                raise InvalidInput(another) from None
         if not changed and next(stored_rows(path), None) is None:
             raise InvalidInput(
                 f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
@@ -57,14 +64,11 @@ def read(paths: Sequence[str]) -> tuple[dict[str, list[Row]], list[str]]:
 
 
 def needed(row: Row) -> Row:
-    """What a report needs of a row: of a law or a bound some fields, and the scheme as text."""
-    if row["kind"] == "failure":
-        return row
-    shape = shape_fields(row) if "scheme" in row else {}
-    if row["kind"] not in ("law", "bound"):
-        return {**row, **shape}
-    depth = {"depth": len(row["depth_distribution"]) - 1} if row["kind"] == "law" else {}
-    return {**{name: row[name] for name in _NEEDED if name in row}, **shape, **depth}
+    """What a report needs of a row, with the scheme as text; raises `KeyError` where it has not all of that."""
+    fields = {name: row[name] for name in ("kind", *NEEDED[row["kind"]])}
+    if row["kind"] == "law":
+        fields["depth"] = len(fields.pop("depth_distribution")) - 1
+    return {**fields, **(shape_fields(row) if "scheme" in fields else {})}
 
 
 @dataclass

@@ -43,37 +43,6 @@ OTHER: tuple[Any, ...] = (
 )
 
 
-#: What stands in the place of one field of a row: other kinds, numbers without a float, values within values.
-FIELDS: tuple[Any, ...] = (
-    *OTHER, -1.5, 10**400, -(10**400), 2**63, 1e308, -1e308, float("-inf"), "9" * 400 + "/7", "1e99999999", "\x1b[31m",
-    *("\n", "=1+1", {"a": {"b": {"c": 1}}}, [[[[1]]]], [None], {"name": "delayed", "K": 1, "L1": 0, "L2": 1}),
-)  # fmt: skip
-
-
-def mutated_row(row: Any, random: Random) -> Any:
-    """A row with one field gone, doubled under another name, or with another value, at any depth."""
-    row = deepcopy(row)
-    place = row
-    while True:
-        key = random.choice(list(place) if isinstance(place, dict) else range(len(place)))
-        if not (isinstance(place[key], dict | list) and place[key] and random.random() < 0.6):
-            break
-        place = place[key]
-    kind = random.random()
-    if kind < 0.15:
-        del place[key]
-    elif kind < 0.2 and isinstance(place, dict):
-        place[str(random.choice(FIELDS))[:30]] = place[key]
-    elif kind < 0.3 and type(place[key]) in (int, float):
-        place[key] *= random.choice((-1, 1000, 1e-3, 0))  # wrong units
-    elif kind < 0.33:
-        for _ in range(random.choice((10, 500, 800))):
-            place[key] = [place[key]]
-    else:
-        place[key] = deepcopy(random.choice(FIELDS))
-    return row
-
-
 def mutated(data: bytes, random: Random) -> bytes:
     """One to three small changes, of the bytes or of values if there are any."""
     try:

@@ -76,3 +76,9 @@ def test_what_cannot_be_is_one_line(draftproof, compared):
     ):
         ran = draftproof(*line)
         assert (ran.code, words in ran.err) == (2, True)
+
+
+def test_rows_of_another_version_are_refused_by_the_report(draftproof, compared):
+    stores.Store("r.db").add({"strong_id": "a" * 24, "kind": "law", "verifier": "block"})
+    refused = draftproof("report", "r.db")
+    assert (refused.code, "r.db has rows of another version of draftproof ('spec')" in refused.err) == (2, True)

@@ -243,15 +243,13 @@ def test_a_locked_database_is_named_at_once(draftproof, monkeypatch, command, mo
     assert "r.db is locked by another program" in ran.err
 
 
-def test_a_row_too_large_or_nested_too_deeply_is_refused(draftproof):
+def test_a_row_that_is_too_large_is_refused(draftproof):
     assert draftproof(*COMPARE).code == 0
     [kept] = stored_rows("r.db")
-    for odd, words in ((json.loads("[" * 900 + "]" * 900), "nested"), ("x" * 2**21, "r.db has 2,")):
-        Store("r.db").add({**kept, "more": odd})
-        for command in (COMPARE, ("report", "r.db")):
-            ran = draftproof("--max-input", 1, *command)
-            assert ran.code == 2
-            assert words in ran.err.strip().splitlines()[-1]
+    Store("r.db").add({**kept, "more": "x" * 2**21})
+    for command in (COMPARE, ("report", "r.db")):
+        ran = draftproof("--max-input", 1, *command)
+        assert (ran.code, "r.db has 2," in ran.err.strip().splitlines()[-1]) == (2, True)
     draftproof("--max-input", 64, "list")
 
 
