@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 from types import MappingProxyType
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 from draftproof.experiments.claims.quantities import QUANTITIES
 from draftproof.experiments.claims.runs import ONLY, SCHEMES, checked, corrections
@@ -29,13 +29,8 @@ RELATIONS: Mapping[str, Callable[[Fraction, Fraction, Fraction], bool]] = Mappin
 )
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command that shows a failure. words: with `INSTANCE`; key, values: a field of its JSON, or of its rows."""
-
-    words: tuple[str, ...]
-    key: str
-    values: tuple[Any, ...]
+#: The words of a command, with `INSTANCE`.
+Command: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,8 +56,7 @@ def lossless(
         return Outcome(True)
     check = checked(verifier, instance, scheme)
     text = f"{verifier} is lossless" if check.lossless else f"{verifier}: {check.violation}"
-    shown = Command(("check", verifier, "--world", INSTANCE), "lossless", (check.lossless,))
-    return Outcome(check.lossless is not lossy, text, (shown,))
+    return Outcome(check.lossless is not lossy, text, (("check", verifier, "--world", INSTANCE),))
 
 
 def same_law(instance: Instance, scheme: DraftScheme, left: str, right: str) -> Outcome:
@@ -71,13 +65,12 @@ def same_law(instance: Instance, scheme: DraftScheme, left: str, right: str) -> 
     return Outcome(corrections(left, instance, scheme) == corrections(right, instance, scheme), text)
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
     """One side of an order: its values (of strings: at several roots), as text, and the command that shows them."""
 
     values: tuple[Fraction, ...]
     text: str
-    command: Command | None = None
+    command: Command = ()
 
 
 def _side(text: str, instance: Instance, scheme: DraftScheme, engine: str, named: bool) -> _Side:
@@ -89,29 +82,27 @@ def _side(text: str, instance: Instance, scheme: DraftScheme, engine: str, named
         return _Side((Fraction(text),), text)
     name, _, made = text.partition(" on ")
     used = SCHEMES[made](scheme) if made else scheme
-    values, key, words = _values(name, instance, used, engine)
+    values, words = _values(name, instance, used, engine)
     shown = f"{name} on {used}" if named else name
     options = ("--world", INSTANCE, *(("--scheme", scheme_spec(used)) if named else ()))
-    command = Command((*words, *options), key, values) if words else None
-    return _Side(values, f"{shown} {', '.join(map(_short, values))}", command)
+    return _Side(values, f"{shown} {', '.join(map(short, values))}", (*words, *options) if words else ())
 
 
-def _values(
-    name: str, instance: Instance, scheme: DraftScheme, engine: str
-) -> tuple[tuple[Fraction, ...], str, tuple[str, ...]]:
-    """The values, and the field of the JSON of a command that shows them; no words where none does."""
+def _values(name: str, instance: Instance, scheme: DraftScheme, engine: str) -> tuple[tuple[Fraction, ...], Command]:
+    """The values, and the words of a command that shows them; none where none does."""
     quantity, _, argument = name.partition(":")
     if quantity in QUANTITIES:
-        found = QUANTITIES[quantity](instance, scheme, argument)
-        return tuple(map(Fraction, found if isinstance(found, list) else [found])), "", ()
+        amount = QUANTITIES[quantity](instance, scheme, argument)
+        return tuple(map(Fraction, amount if isinstance(amount, list) else [amount])), ()
     if name in ("bound", "gap"):
         bounds = optimum(instance.target, instance.draft, scheme)
-        return ((bounds.upper,), "upper", ("bound",)) if name == "bound" else ((bounds.gap,), "gap", ("bound",))
+        return (bounds.upper if name == "bound" else bounds.gap,), ("bound",)
     value = Fraction(checked(name, instance, scheme, engine).block_efficiency)
-    return (value,), "block_efficiency", ("compare", name, "--arithmetic", "rational")
+    return (value,), ("compare", name, "--arithmetic", "rational")
 
 
-def _short(value: Fraction) -> str:
+def short(value: Fraction) -> str:
+    """A value in the text of an outcome."""
     return str(value) if len(str(value)) <= LONGEST else f"{float(value):.7f}"
 
 
@@ -134,19 +125,17 @@ def order(
         return Outcome(True, applies=False)
     named = " on " in left + right
     one, other = (_side(text, instance, scheme, engine, named) for text in (left, right))
-    wide = zip(one.values, other.values, strict=True) if len(other.values) > 1 else product(one.values, other.values)
-    holds = all(RELATIONS[relation](a, b, Fraction(margin)) for a, b in wide)
+    pairs = zip(one.values, other.values, strict=True) if len(other.values) > 1 else product(one.values, other.values)
+    holds = all(RELATIONS[relation](a, b, Fraction(margin)) for a, b in pairs)
     return Outcome(holds, f"{one.text}, {other.text}", _commands(one, other))
 
 
 def _commands(one: _Side, other: _Side) -> tuple[Command, ...]:
     """The commands of both sides; one for two verifiers on the scheme of the case."""
-    shown = tuple(side.command for side in (one, other) if side.command is not None)
-    if [command.words[0] for command in shown] != ["compare", "compare"] or "--scheme" in shown[0].words:
+    shown = tuple(side.command for side in (one, other) if side.command)
+    if [command[0] for command in shown] != ["compare", "compare"] or "--scheme" in shown[0]:
         return shown
-    first, second = shown
-    words = ("compare", first.words[1], *second.words[1:])
-    return (Command(words, first.key, (*first.values, *second.values)),)
+    return (("compare", shown[0][1], *shown[1][1:]),)
 
 
 def monotone(instance: Instance, scheme: DraftScheme, term: str, over: str, relation: str = "<=") -> Outcome:

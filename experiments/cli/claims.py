@@ -12,6 +12,7 @@ from draftproof.experiments.result import Column, Result, Table, hidden
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
 
 
 def claims(
@@ -34,7 +35,6 @@ def claims(
     """
     from draftproof.experiments.claims import work
     from draftproof.experiments.claims.ledger import claim_named, ledger
-    from draftproof.experiments.claims.verdicts import verdict
     from draftproof.experiments.grid.machines import Machines
     from draftproof.experiments.grid.run import run
     from draftproof.experiments.grid.store import Store
@@ -47,20 +47,19 @@ def claims(
     listed = [names] if isinstance(names, str) else names
     chosen = [claim_named(name) for name in dict.fromkeys(listed)] if listed else list(ledger())
     store = Store(resume)
-    questions = work.questions_of(chosen)
+    questions = list(map(work.question_of, chosen))
     try:
-        run(questions, store, work.compute, machines=machines, message=counted(len(chosen), "claim"))
+        judged = run(questions, store, work.compute, machines=machines, message=counted(len(chosen), "claim"))
     except KeyboardInterrupt:
         cut_short(sum(each.strong_id in store for each in questions), len(questions), "rows", resume)
         raise
     rows, files = [], {}
-    for claim in chosen:
-        judged = verdict(claim, [store[part.strong_id] for part in work.parts_of(claim)])
-        file = kept_file(judged)
-        if judged["refuting"] is not None and file is None:
-            file = str(Path(folder, f"claim-{claim.id}.json"))
-            files[file] = judged["refuting"].dumps()
-        rows.append(judged | {"instance": file, "command": command_of(judged, file)})
+    for row in judged:
+        file = kept_file(row)
+        if row["refuting"] is not None and file is None:
+            file = str(Path(folder, f"claim-{row['id']}.json"))
+            files[file] = Instance.from_dict(row["refuting"]).dumps()
+        rows.append(row | {"instance": file, "command": command_of(row, file)})
     one = bool(listed) and len(rows) == 1
     table = Table.of(_columns(one), rows)
     return Result(summary(rows), [table], _notes(rows, one), 0 if all(row["as_expected"] for row in rows) else 1, files)
@@ -95,8 +94,8 @@ def kept_file(judged: Mapping[str, Any]) -> str | None:
     """The file in the repository that has the refuting instance, if there is one."""
     from draftproof.experiments.claims.ledger import INSTANCES
 
-    path, instance = INSTANCES / f"{judged['id']}.json", judged["refuting"]
-    same = instance is not None and path.is_file() and path.read_text("utf-8") == instance.dumps()
+    path, fields = INSTANCES / f"{judged['id']}.json", judged["refuting"]
+    same = fields is not None and path.is_file() and path.read_text("utf-8") == Instance.from_dict(fields).dumps()
     return relative_path(path) if same else None
 
 

@@ -317,7 +317,7 @@ def _data_files(row: Row) -> dict[str, str]:
     """Digests of the instance files and texts that a row is about, by path, from the sources of its worlds."""
     sources = row.get("source", [])
     files = {}
-    for source in sources if isinstance(sources, list) else [sources]:
+    for source in [sources] if isinstance(sources, dict) else sources if isinstance(sources, list) else []:
         if "instance_hash" in source:
             files[f"{DATA}{os.path.abspath(source['instance'])}"] = source["instance_hash"]
         elif os.path.isfile(text := source.get("text", "")):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from draftproof.experiments.claims import verdicts, work
+from draftproof.experiments.claims import work
 
 #: Two that take well under a second, one of them refuted.
 PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
@@ -21,11 +21,11 @@ def test_one_claim_is_shown_with_its_variants(draftproof):
 def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):
     compute, done = work.compute, []
 
-    def interrupted(part):
+    def interrupted(name):
         if done:
             raise KeyboardInterrupt
-        done.append(part)
-        return compute(part)
+        done.append(name)
+        return compute(name)
 
     monkeypatch.setattr(work, "compute", interrupted)
     ran = draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r")
@@ -45,8 +45,8 @@ def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch
 
 
 def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
-    judge = verdicts.verdict
-    monkeypatch.setattr(verdicts, "verdict", lambda *given: judge(*given) | {"as_expected": False})
+    compute = work.compute
+    monkeypatch.setattr(work, "compute", lambda name: compute(name) | {"as_expected": False})
     ran = draftproof("claims", "actions", "gbv-one-path-is-block", "--jobs", 1)
     assert ran.code == 1
     assert "not its recorded status" in ran.out
