@@ -26,15 +26,42 @@ WORLDS = {
 }
 
 
+#: Most schemes named in a cell.
+MAX_NAMED_SCHEMES = 3
+#: Columns of the tables that people see, with their titles where these are others, beside those for programs.
+_SHOWN: Mapping[str, Mapping[str, str | None]] = {
+    "verifiers": {
+        "verifier": None,
+        "title": None,
+        "from": "source",
+        "for": "lossless for",
+        "status": None,
+        "reads": None,
+        "uses": None,
+        "better_than": "dominates",
+    },
+    "schemes": {"usual": "scheme", "description": None, "verified_with": None},
+    "policies": dict.fromkeys(("name", "description")),
+    "worlds": dict.fromkeys(("name", "description", "keys")),
+    "families": dict.fromkeys(("name", "description", "defaults")),
+    "bibliography": {},
+}
+_GALLERY = {
+    **dict.fromkeys(("entry", "project", "what")),
+    "outcome": "verdict",
+    **dict.fromkeys(("largest imbalance", "measured")),
+}
+
+
 def cards() -> list[Card]:
     """The card of every registered verifier, in the order of the registry."""
     return [entry.card for entry in verifiers.REGISTRY.values()]
 
 
-def catalogue_fields() -> dict[str, Any]:
-    """The catalogue as plain data."""
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """The rows of each list, by its name."""
     return {
-        "verifiers": [_card_fields(card) for card in cards()],
+        "verifiers": list(map(_verifier, cards())),
         "schemes": [
             {
                 "name": name,
@@ -52,10 +79,15 @@ def catalogue_fields() -> dict[str, Any]:
             {"name": name, "description": text, "keys": ", ".join(world_keys(name))} for name, text in WORLDS.items()
         ],
         "families": [
-            {"name": family.name, "description": family.title, "parameters": dict(family.parameters)}
+            {
+                "name": family.name,
+                "description": family.title,
+                "parameters": dict(family.parameters),
+                "defaults": ", ".join(f"{name}={value:g}" for name, value in family.parameters.items()) or None,
+            }
             for family in FAMILIES.values()
         ],
-        "bibliography": dict(BIBLIOGRAPHY),
+        "bibliography": [{"key": key, "reference": text} for key, text in BIBLIOGRAPHY.items()],
     }
 
 
@@ -64,56 +96,24 @@ def _facts(draws: Draws) -> list[str]:
     return [name.lower() for name, fact in Draws.__members__.items() if name[0] != "_" and fact in draws]
 
 
-def _card_fields(card: Card) -> dict[str, Any]:
-    needs = None if card.needs is None else _facts(card.needs)
-    return {**asdict(card), "needs": needs, "lossless_for": lossless_for(card), "status": card.status}
-
-
-def card_line(card: Card) -> list[str]:
-    """A card as the cells of the table of verifiers."""
-    return [
-        card.name + "".join(f" ({name})" for name in card.parameters),
-        card.title,
-        f"{card.source.key}, {card.source.place}" if card.source else "",
-        _schemes(lossless_for(card)),
-        card.status,
-        "p, q" if card.reads_draft else "p",
-        "first path" if card.single_path else "all paths",
-        ", ".join(card.dominates),
-    ]
-
-
-def _schemes(names: tuple[str, ...]) -> str:
-    """The first names, and how many more there are."""
-    shown = (
-        names
-        if len(names) <= MAX_NAMED_SCHEMES + 1
-        else (*names[:MAX_NAMED_SCHEMES], f"{len(names) - MAX_NAMED_SCHEMES} more")
-    )
-    return ", ".join(shown) or "nothing"
-
-
-#: Most schemes named in a cell.
-MAX_NAMED_SCHEMES = 3
-
-
-#: Columns of the tables that people see beside those for programs.
-_SHOWN = {
-    "verifiers": ("verifier", "title", "from", "for", "status", "reads", "uses", "better_than"),
-    "schemes": ("usual", "description", "verified_with"),
-    "policies": ("name", "description"),
-    "worlds": ("name", "description", "keys"),
-    "families": ("name", "description", "defaults"),
-    "bibliography": (),
-}
-_GALLERY = ("entry", "project", "what", "outcome", "largest imbalance", "measured")
-_HEADINGS = {
-    "from": "source",
-    "for": "lossless for",
-    "better_than": "dominates",
-    "usual": "scheme",
-    "outcome": "verdict",
-}
+def _verifier(card: Card) -> dict[str, Any]:
+    """A card as people read it, and its own fields."""
+    schemes = lossless_for(card)
+    named = schemes if len(schemes) <= MAX_NAMED_SCHEMES + 1 else schemes[:MAX_NAMED_SCHEMES]
+    more = [f"{len(schemes) - len(named)} more"] if len(named) < len(schemes) else []
+    return {
+        "verifier": card.name + "".join(f" ({name})" for name in card.parameters),
+        "title": card.title,
+        "from": f"{card.source.key}, {card.source.place}" if card.source else "",
+        "for": ", ".join([*named, *more]) or "nothing",
+        "reads": "p, q" if card.reads_draft else "p",
+        "uses": "first path" if card.single_path else "all paths",
+        "better_than": ", ".join(card.dominates),
+        **asdict(card),
+        "needs": None if card.needs is None else _facts(card.needs),
+        "lossless_for": schemes,
+        "status": card.status,
+    }
 
 
 def list_command(what: str | None = None, /) -> Result:
@@ -127,36 +127,26 @@ def list_command(what: str | None = None, /) -> Result:
         return Result("functions of public projects", [_gallery()])
     if what is not None and what not in _SHOWN:
         raise InvalidInput(f"there is no list of {cut(what)}; choose from {', '.join((*_SHOWN, 'gallery'))}")
-    fields = catalogue_fields()
-    fields["verifiers"] = [
-        dict(zip(_SHOWN["verifiers"], card_line(card), strict=True)) | _card_fields(card) for card in cards()
-    ]
-    fields["families"] = [each | {"defaults": _assignments(each["parameters"])} for each in fields["families"]]
-    fields["bibliography"] = [{"key": key, "reference": text} for key, text in fields["bibliography"].items()]
-    return Result(what or "catalogue", [_table(name, fields[name]) for name in (_SHOWN if what is None else [what])])
-
-
-def _assignments(parameters: Mapping[str, float]) -> str | None:
-    return ", ".join(f"{name}={value:g}" for name, value in parameters.items()) or None
+    lists = catalogue()
+    return Result(what or "catalogue", [_table(name, lists[name]) for name in (lists if what is None else [what])])
 
 
 def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    shown = _SHOWN[name]
-    names = dict.fromkeys((*shown, *rows[0]))
-    columns = [Column(each, title=_HEADINGS.get(each), shown=each in shown) for each in names]
-    return Table.of(columns, rows, title=name, name=name, shown=bool(shown))
+    return Table.of(_columns(_SHOWN[name], rows), rows, title=name, name=name, shown=bool(_SHOWN[name]))
+
+
+def _columns(shown: Mapping[str, str | None], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    names = dict.fromkeys([*shown, *(name for row in rows for name in row)])
+    return [Column(name, title=shown.get(name), shown=name in shown) for name in names]
 
 
 def _gallery() -> Table:
     from draftproof.experiments.gallery.measuring import measured
     from draftproof.experiments.gallery.page import lines
 
-    found = measured()
+    figures = measured()
     rows = [
-        dict(zip(_GALLERY, cells, strict=True)) | (asdict(found[cells[0]]) if cells[0] in found else {})
-        for cells in lines(found)
+        dict(zip(_GALLERY, cells, strict=True)) | (asdict(figures[cells[0]]) if cells[0] in figures else {})
+        for cells in lines(figures)
     ]
-    names = dict.fromkeys((*_GALLERY, *(name for row in rows for name in row)))
-    return Table.of(
-        [Column(each, title=_HEADINGS.get(each), shown=each in _GALLERY) for each in names], rows, name="entries"
-    )
+    return Table.of(_columns(_GALLERY, rows), rows, name="entries")

@@ -19,7 +19,7 @@ from typer.cli import get_docs_for_click
 
 import draftproof
 from draftproof.experiments.cli import program
-from draftproof.experiments.cli.listing import catalogue_fields
+from draftproof.experiments.cli.listing import catalogue
 from draftproof.experiments.pages import verifiers
 
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ def _members(names: Iterable[str]) -> str:
 
 def schemes_page() -> str:
     """Tables of draft schemes, worlds and publications, from the catalogue of `draftproof list`."""
-    fields = catalogue_fields()
+    fields = catalogue()
+    papers = fields["bibliography"]
     schemes = []
     for scheme in fields["schemes"]:
         lossless = (f"`{card['name']}`" for card in fields["verifiers"] if scheme["name"] in card["lossless_for"])
@@ -165,7 +166,7 @@ def schemes_page() -> str:
             "## Families of random instances",
             _table(("family", "rows", "parameters"), families),
             "## Publications",
-            _table(("key", "publication"), [(f"`{key}`", text) for key, text in fields["bibliography"].items()]),
+            _table(("key", "publication"), [(f"`{each['key']}`", each["reference"]) for each in papers]),
         ]
     )
 
