@@ -6,7 +6,6 @@ import pytest
 
 from draftproof.experiments.inputs.schemes import find_schemes
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.verdicts import standard
 
 SOURCE = '''
 class Twice:
@@ -67,13 +66,6 @@ def test_check(run):
     assert run("check naive_from_target --scheme mine.py:Twice").code == 1
     many = run("check specinfer --scheme mine.py:Twice --json")
     assert (many.code, many.row["instances"], {row["vocab_size"] for row in many.json["covered"]}) == (0, 55, {2, 3, 4})
-
-
-def test_check_lists_its_instances_once(run, monkeypatch):
-    listed, jobs_of = [], standard.jobs_of
-    monkeypatch.setattr(standard, "jobs_of", lambda cases: listed.append(cases) or jobs_of(cases))
-    assert run("check naive_from_target --scheme mine.py:Twice").code == 1
-    assert len(listed) == 1
 
 
 @pytest.mark.heavy

@@ -10,7 +10,7 @@ from draftproof.experiments.cli.prove.free import RACES, subject_of
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.proof.points import random_point
-from draftproof.simulator.theorems.proof.races import NULL_OPTION, Drafted, free_names
+from draftproof.simulator.theorems.proof.races import NULL_OPTION, Drafted
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import prove
 from draftproof.verifiers import layer_transport, make
@@ -51,16 +51,6 @@ def test_a_law_that_is_not_that_of_the_race_is_refuted(monkeypatch):
     proof = prove(subject, shape)
     assert not proof.proved
     assert proof.refutation is not None
-
-
-def test_each_race_has_numbers_of_its_own():
-    names = free_names(RACES["layer_transport"], "solver", 2, DEEP)
-    assert {"s0_in_0_1_n", "s1_in_0_1_n", "s0_in_0_0_n"} < set(names)
-    assert {"s00_in_00_10_n_of_0_1", "s10_in_00_10_n_of_0_1", "s01_in_01_n_of_0_1"} < set(names)
-    assert {"s00_in_00_01_n_of_0_0", "s10_in_10_11_n_of_1_1"} < set(names)
-    assert len(names) == 4 + 4 + 4 + 12
-    assert len(free_names(RACES["layer_transport"], "weights", 2, DEEP)) == 2 * (2 + 2 + 2 + 4) + 4
-    assert len(free_names(RACES["layer_without_replacement"], "solver", 3, WithoutReplacement(2, 0, 1))) == 3
 
 
 def test_chances_of_what_is_drafted_add_up_to_one_and_are_shared_by_copies():
