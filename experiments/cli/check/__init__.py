@@ -82,8 +82,7 @@ def check(
         dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
     """
     from draftproof.experiments.cli.answers import answers
-    from draftproof.experiments.cli.check import conformance, standard, work
-    from draftproof.experiments.cli.check.precision import EXACT, precision_result
+    from draftproof.experiments.cli.check import conformance
     from draftproof.experiments.cli.check.views import CONFORMANCE, result_of
     from draftproof.experiments.grid.machines import Machines, refuse_objects
 
@@ -109,10 +108,14 @@ def check(
     if count is not None:
         _refuse_beside(CONFORMANCE, {**lengths, **sampled, **ours, "precision": precision})
     if precision is not None:
+        from draftproof.experiments.cli.check.precision import EXACT, precision_result
+
         _refuse_beside("precision", ours)
         exact = _enumerated("precision", settings)
         worlds = find_worlds(EXACT if world is None else world, **sampled)
         return precision_result(precision, named, find_schemes(scheme, worlds, **lengths), worlds, exact, resume)
+    from draftproof.experiments.cli.check import standard, work
+
     if count is not None:
         listed: Sequence[Any] = conformance.columns_of(scheme, named, count, _enumerated(CONFORMANCE, settings))
         source: Any = {CONFORMANCE: count}

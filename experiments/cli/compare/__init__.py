@@ -97,7 +97,7 @@ def compare(
         allow_code: Run the Python files that FILE.toml names.
     """
     given = dict(locals())
-    from draftproof.experiments.cli.compare import by_depth, by_long_run
+    from draftproof.experiments.cli.compare import by_tables
     from draftproof.experiments.cli.compare.policies import RANGES, split, wanted_policies
     from draftproof.experiments.cli.compare.work import compute_all
     from draftproof.experiments.cli.compare.world_file import merged
@@ -120,14 +120,14 @@ def compare(
     made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
     machines = Machines(jobs, dask)
     if LONG_RUN in sides:
-        by_long_run.check_worlds(made)
+        by_tables.check_states(made)
     costs = time_model(cost) if cost else None
     if costs:
         costs.check(made.schemes)
     wanted = wanted_policies(policies, made.places[0], made.verifiers, made.schemes, arithmetic, costs)
     _refuse_together(made, policies, plot, told, LONG_RUN in sides)
     cells = made.cells()
-    needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
+    needed = [*cells, *(by_tables.depth_cells(made) if "depth" in sides else ())]
     if plan:
         return _planned(made, needed, Store(resume) if resume else {})
     store = Store(resume, ("law", "bound", "failure"))
@@ -154,7 +154,7 @@ def _result(
     plot: str | None = None,
 ) -> Result:
     """The tables of the rows of these cells. found: all cells that have rows."""
-    from draftproof.experiments.cli.compare import by_depth, by_long_run, views
+    from draftproof.experiments.cli.compare import by_tables, views
     from draftproof.experiments.cli.compare.policies import policy_rows
 
     rows, first = views.table_rows(plan, cells, store, costs), plan.places[0].world
@@ -163,11 +163,11 @@ def _result(
         raise InvalidVerifier(failures[0])
     chosen = policy_rows(policies, [row["law"] for row in rows]) if policies else []
     more = [*views.by_root(rows)] if "root" in sides else []
-    more += [by_depth.table(plan, rows, found, store)] if "depth" in sides else []
-    notes = [*views.notes(rows), *([by_depth.NOTE] if "depth" in sides else [])]
+    more += [by_tables.depth_table(plan, rows, found, store)] if "depth" in sides else []
+    notes = [*views.notes(rows), *([by_tables.DEPTH_NOTE] if "depth" in sides else [])]
     if LONG_RUN in sides:
-        more.append(by_long_run.table(plan, rows))
-        notes += [by_long_run.NOTE] if more[-1].shown else []
+        more.append(by_tables.long_run_table(plan, rows))
+        notes += [by_tables.LONG_RUN_NOTE] if more[-1].shown else []
     notes += [GROUPS_NOTE] if getattr(first, "groups", ()) else []
     notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
     others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""

@@ -1,21 +1,28 @@
-"""The table of `--by depth`: acceptance at each depth, and the gain of one more branch that begins there.
+"""The tables of `--by depth` and `--by long-run`.
 
-Depth `d` is that of a drafted token: 1 for the first. A branch that begins with it has a trunk of `L1 = d - 1`.
+By depth: acceptance at each depth, and the gain of one more branch that begins there. Depth `d` is that of a drafted
+token: 1 for the first. A branch that begins with it has a trunk of `L1 = d - 1`. In the long run: tokens a block where
+each begins in the state that the last one left, and the best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from draftproof.experiments.cli.compare.planning import Cell, Plan
-from draftproof.experiments.cli.compare.views import columns_of
+from draftproof.experiments.cli.bound.long_run import long_run_of
+from draftproof.experiments.cli.compare.planning import GOAL, Cell, Plan
+from draftproof.experiments.cli.compare.views import MOST_SHOWN, columns_of
 from draftproof.experiments.cli.compare.work import FAILURE
 from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.grid.store import Row
-from draftproof.experiments.result import Column, Table, number_of
+from draftproof.experiments.inputs.worlds import RowsWorld, TextWorld
+from draftproof.experiments.result import Column, Table, hidden, number_of
+from draftproof.lp_analysis import LongRun
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.protocol import DraftScheme
 
@@ -29,11 +36,15 @@ _NUMBERS = {
     "gain": "gain",
     "gain_per_token": "gain a token",
 }
-#: What people must know to read the table.
-NOTE = (
+#: What people must know to read the tables.
+DEPTH_NOTE = (
     "by depth d: L1(p, q) is the mean of sum |p - q| for the token of depth d, over contexts drawn from the draft, and "
     "over those of them that token-by-token verification of one path accepts; accepted: P(tau ≥ d | tau ≥ d - 1), with "
     "one branch less beside it; gain: E[tau+1] minus that of one branch less, both with a trunk of d - 1 tokens."
+)
+LONG_RUN_NOTE = (
+    "in the long run: tokens a block where each begins in the state, the last tokens, that the one before left; the "
+    "optimum is over all lossless verifiers that start afresh at each block, share that of the verifier in it."
 )
 
 
@@ -53,7 +64,7 @@ def _trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
     return ([Delayed(1, 0, length)] * length if branches == 2 else fewer), more  # one path has one shape
 
 
-def cells(plan: Plan) -> list[Cell]:
+def depth_cells(plan: Plan) -> list[Cell]:
     """The rows that the tables need beside those of the comparison."""
     needed = [each for scheme in plan.schemes for side in compared_trees(scheme)[:2] for each in side]
     compared = set(plan.schemes)
@@ -61,11 +72,11 @@ def cells(plan: Plan) -> list[Cell]:
     return [cell for number in range(len(plan.places)) for cell in plan.laws(number, schemes)]
 
 
-def table(plan: Plan, rows: Sequence[Row], found: Sequence[Cell], stored: Mapping[str, Row]) -> Table:
-    """A line for each row of the comparison and depth. found: all cells that have laws."""
+def depth_table(plan: Plan, rows: Sequence[Row], stored_cells: Sequence[Cell], stored: Mapping[str, Row]) -> Table:
+    """A line for each row of the comparison and depth. stored_cells: all that have rows."""
     laws = {
         (cell.place, cell.verifier.spec, cell.scheme): stored[cell.strong_id]
-        for cell in found
+        for cell in stored_cells
         if cell.verifier is not None and stored[cell.strong_id]["kind"] != FAILURE
     }
 
@@ -133,3 +144,34 @@ def _reached(law: Mapping[str, Any]) -> list[Any]:
     """`P(tau >= d)` for `d = 0..L`."""
     masses = number_of(law.get("depth_distribution_exact", law["depth_distribution"]))
     return [sum(masses[depth:]) for depth in range(len(masses))]
+
+
+def check_states(plan: Plan) -> None:
+    """Raise `InvalidInput` for a world that has no states."""
+    if not all(isinstance(place.world, (TextWorld, RowsWorld)) for place in plan.places):
+        raise InvalidInput("by long-run needs n-gram processes; give a world such as text:topics")
+
+
+def long_run_table(plan: Plan, rows: Sequence[Row]) -> Table:
+    """A line for each verifier, world and scheme, the most tokens first."""
+
+    @cache
+    def optimum(number: int, scheme: DraftScheme) -> LongRun | None:
+        with suppress(TooLarge):
+            return long_run_of(plan.places[number].world, scheme, GOAL.gap)
+        return None
+
+    lines = []
+    for row in (row for row in rows if row.get("steady_state") is not None):
+        best = optimum(row["place"], row["of"]) if row.get("optimum") is not None else None  # where one block's is
+        upper = best and best.upper
+        share = number_of(row["steady_state"]) / upper if upper and row["lossless"] else None
+        lines.append({**row, "optimum": best and best.lower, "optimum_upper": upper, "share": share})
+    places = {(row["place"], row["of"]): number for number, row in reversed(list(enumerate(lines)))}
+    lines.sort(key=lambda row: (places[row["place"], row["of"]], -row["steady_state_float"]))
+    columns = columns_of(
+        rows, Column("steady_state", "exact", "long run"), Column("block_efficiency", "exact", "E[tau+1]")
+    )
+    columns += [Column("optimum", "exact"), Column("share", "percent"), *hidden("optimum_upper", kind="exact")]
+    shown = 0 < len(lines) <= MOST_SHOWN
+    return Table.of(columns, lines, title="in the long run", name="long_run", shown=shown)
