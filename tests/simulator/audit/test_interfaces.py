@@ -1,8 +1,14 @@
-"""How functions are called and read; what they return wrongly is refused in one clear line."""
+"""What functions are handed over and how they are read; what they return wrongly is refused in one clear line."""
 
+import ast
 import random
+import re
 import sys
 from fractions import Fraction
+from inspect import signature
+from math import log
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,83 +26,105 @@ from draftproof.simulator import (
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import (
     INTERFACES,
+    Evidence,
     FunctionFailed,
+    Ragged,
     SelfDrafted,
     default_cases,
+    diagnose,
     interface_named,
     make_audit,
 )
+from draftproof.simulator.audit.interfaces import ENGINES
 from draftproof.simulator.audit.interfaces._call import NOISE_KINDS, by_request, kind_of, paths_of
+from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.guarded import guarded_law
 
 TARGET = CallableProcess(2, lambda context: ["1/4", "3/4"] if len(context) % 2 else ["1/2", "1/2"])
 DRAFT = CallableProcess(2, lambda context: ["3/4", "1/4"] if len(context) % 2 else ["1/4", "3/4"])
 INSTANCE = Instance.of(TARGET, DRAFT, 2, RATIONAL)
+PATH, TREE, DISTINCT = Delayed(1, 0, 2), Delayed(2, 0, 1), WithoutReplacement(2, 0, 2)
+A, B, EVEN, NOTHING = [0.25, 0.75], [0.75, 0.25], [0.5, 0.5], [0, 0]
 
 
-def seen(interface, scheme=None, **options):
-    """The arguments of the first call for this interface."""
-    calls = []
+class Seen(Exception):
+    def __init__(self, given):
+        super().__init__("seen")
+        self.given = given
 
-    def function(*arguments, **keywords):
-        calls.append((arguments, keywords))
-        raise RuntimeError("seen")
 
-    audit = make_audit(options.pop("like", None) or function, interface, **options)
-    with pytest.raises(InvalidVerifier, match="seen"):
-        audit.judge(INSTANCE, scheme or Delayed(1, 0, 2))
-    return calls[0]
+def handed_over(interface, scheme, names, **options):
+    """The arguments of the first call, by name."""
+    scope = {"Seen": Seen}
+    exec(f"def function({', '.join(names)}):\n    raise Seen(dict(locals()))\n", scope)
+    with pytest.raises(InvalidVerifier, match="seen") as failed:
+        make_audit(scope["function"], interface, **options).judge(INSTANCE, scheme)
+    return {name: plain(value) for name, value in failed.value.__cause__.given.items()}
+
+
+def plain(value):
+    if isinstance(value, SimpleNamespace):
+        return {name: plain(part) for name, part in vars(value).items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+#: Interface, scheme, options, and what the function gets for its parameters.
+HANDED = [
+    ("chain", PATH, {"library": "numpy"}, {"tokens": [0, 0], "q": [A, B], "p": [EVEN, A, EVEN]}),
+    ("chain", PATH, {"arithmetic": "rational"}, {
+        "tokens": [0, 0], "q": [[Fraction(1, 4), Fraction(3, 4)], [Fraction(3, 4), Fraction(1, 4)]],
+        "p": [[Fraction(1, 2)] * 2, [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2)] * 2],
+    }),
+    ("chain", PATH, {"library": "numpy", "logits": True, "keywords": {"weight": 3}}, {
+        "tokens": [0, 0], "q": [[log(x) for x in row] for row in (A, B)],
+        "p": [[log(x) for x in row] for row in (EVEN, A, EVEN)], "weight": 3,
+    }),
+    ("paths", Delayed(2, 0, 2), {}, {
+        "paths": [(0, 0), (0, 0)], "p": {(): EVEN, (0,): A, (0, 0): EVEN}, "q": {(): A, (0,): B},
+    }),
+    ("posterior", Ragged((2, 1)), {}, {
+        "p": [[EVEN, A, EVEN], [EVEN, A, NOTHING]], "candidates": [[0, 0, 0], [0, 0, -1]],
+        "q": [[A, B, NOTHING], [A, NOTHING, NOTHING]],
+    }),
+    ("posterior", TREE, {}, {"p": [[EVEN, A], [EVEN, A]], "candidates": [[0, 0], [0, 0]]}),
+    ("vllm", PATH, {}, {
+        "draft_probs": [A, B], "target_probs": [EVEN, A], "bonus_token_ids": [[0]],
+        "logits": [[log(x) for x in row] for row in (EVEN, A, EVEN)],
+        "metadata": {
+            "draft_token_ids": [0, 0], "num_draft_tokens": [2], "cu_num_draft_tokens": [2], "max_spec_len": 2,
+            "cu_num_sampled_tokens": [3], "target_logits_indices": [0, 1], "bonus_logits_indices": [2],
+            "logits_indices": [0, 1, 2],
+        },
+    }),
+    ("sglang", DISTINCT, {}, {
+        "candidates": [[0, 0, 1, 0, 1, 0, 1]], "retrieve_index": [[0, 1, 2, 3, 4, 5, 6]],
+        "retrive_next_token": [[1, 3, 5, -1, -1, -1, -1]], "retrive_next_sibling": [[-1, 2, -1, 4, -1, 6, -1]],
+        "draft_probs": [[NOTHING] * 7],
+    }),
+    ("eagle", DISTINCT, {}, {
+        "candidates": [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]], "tree_candidates": [[0, 0, 1, 0, 1, 0, 1]],
+        "cart_candidates_prob": [[1, 0.25, 0.75], [1, 0.25, 1], [1, 1, 0.75], [1, 1, 1]], "op": [[A], [B, B]],
+        "p_indices": [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1]],
+        "b_indices": [[[], [], []], [[], [], [3]], [[], [1], []], [[], [1], [5]]],
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("interface", "scheme", "options", "wanted"), HANDED)
+def test_arguments_are_those_of_the_interface(interface, scheme, options, wanted):
+    if interface_named(interface).library == "torch":
+        pytest.importorskip("torch")
+    assert handed_over(interface, scheme, wanted, **options) == wanted
 
 
 @pytest.mark.parametrize("name", INTERFACES)
 def test_every_interface_says_what_it_takes_and_returns(name):
-    interface = INTERFACES[name]
-    assert interface.name == name
-    assert interface.how(batched=True)
-    assert interface.returns
-
-
-def test_chain_gets_tokens_and_rows():
-    (tokens, q, p), _ = seen("chain", library="numpy")
-    assert (tokens.shape, q.shape, p.shape) == ((2,), (2, 2), (3, 2))
-    assert q.tolist() == [[0.25, 0.75], [0.75, 0.25]]
-    assert p.tolist() == [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]
-
-
-def test_rational_rows_are_fractions_and_logits_logarithms():
-    (_, q, _), _ = seen("chain", arithmetic="rational")
-    assert q == [[Fraction(1, 4), Fraction(3, 4)], [Fraction(3, 4), Fraction(1, 4)]]
-    (_, q, _), _ = seen("chain", library="numpy", logits=True)
-    assert q == pytest.approx(np.log([[0.25, 0.75], [0.75, 0.25]]))
-
-
-def test_paths_get_dictionaries_by_prefix():
-    (paths, p, q), _ = seen("paths", Delayed(2, 0, 2))
-    assert paths == [(0, 0), (0, 0)]
-    assert set(p) == {(), (0,), (0, 0)}
-    assert q == {(): [0.25, 0.75], (0,): [0.75, 0.25]}
-
-
-def test_posterior_gets_padded_candidates():
-    from draftproof.simulator.audit import Ragged
-
-    def function(p, candidates, q):
-        raise RuntimeError(f"seen {p.shape} {candidates.tolist()} {q.shape}")
-
-    audit = make_audit(function, "posterior")
-    with pytest.raises(InvalidVerifier, match=r"seen \(2, 3, 2\) \[\[0, 0, 0\], \[0, 0, -1\]\] \(2, 3, 2\)"):
-        audit.judge(INSTANCE, Ragged((2, 1)))
-
-
-def test_posterior_without_a_third_parameter_gets_no_draft_rows():
-    (arguments, _) = seen("posterior", Delayed(2, 0, 1))
-    assert len(arguments) == 2
-
-
-def test_keywords_of_the_audit_are_handed_over():
-    _, keywords = seen("chain", keywords={"weight": 3})
-    assert keywords == {"weight": 3}
+    assert INTERFACES[name].name == name
+    assert INTERFACES[name].how(batched=True)
+    assert INTERFACES[name].returns
 
 
 def test_coins_interface_with_exponential_noise_and_bonus_tokens():
@@ -120,11 +148,16 @@ def drafts_three(p, q):
     return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]
 
 
-def of_cache(draft_token_ids, cache):
+def of_cache(draft_token_ids=(), *, cache):
     return None
 
 
-PATH, TREE = Delayed(1, 0, 2), Delayed(2, 0, 1)
+def of_hashed_seed(target_logits, seed):
+    """One value of the seed gives one token, which says nothing about the law over all seeds."""
+    hashed = (seed[0] * 2654435761) % 2**32
+    return [[int((target_logits[0].softmax(0).cumsum(0) < hashed / 2**32).sum())]], [1]
+
+
 #: Functions that are not judged, or fail: the interface, the scheme, and the words that name the reason.
 NAMED = [
     ("chain", PATH, lambda *rows: None, "returned None; the chain interface wants"),
@@ -152,11 +185,20 @@ NAMED = [
     ("coins", PATH, of_cache, "no argument 'cache'; it knows draft_token_ids"),
     ("step", SelfDrafted(2), drafts_three, "give the number that it drafts: L2=3"),
     ("step", PATH, lambda p, q: [0], "does not go with the scheme"),
+    ("vllm-v2", PATH, of_cache, "no argument 'cache'; it knows target_logits"),
+    ("vllm-v2", PATH, lambda pos: 3, "the vllm-v2 interface wants"),
+    ("tensorrt-llm", PATH, lambda draft_tokens: [1], "the tensorrt-llm interface wants"),
+    ("sglang", PATH, lambda accept_token_num: None, "it has no parameter predicts"),
+    ("sglang", PATH, lambda predicts, accept_index, accept_token_num: None, "accept_index holds"),
+    ("eagle", PATH, lambda logits: 3, "the eagle interface wants"),
+    ("vllm-v2", PATH, of_hashed_seed, "of the argument seed"),
 ]
 
 
 @pytest.mark.parametrize(("interface", "scheme", "function", "message"), NAMED, ids=[row[-1] for row in NAMED])
 def test_what_is_wrong_is_named(interface, scheme, function, message):
+    if interface_named(interface).library == "torch":
+        pytest.importorskip("torch")
     with pytest.raises((InvalidVerifier, InvalidInput), match=message):
         make_audit(function, interface).judge(INSTANCE, scheme)
 
@@ -265,3 +307,30 @@ def test_the_report_says_how_it_was_called(planted):
         "called as mine(tokens, q, p, uniform_probs, gumbels), rows as numpy float64; "
         "uniform_probs: a uniform number for every draft; gumbels: a Gumbel number for every token"
     )
+
+
+def test_the_page_of_adapters_has_every_engine_and_adapters_of_a_few_lines():
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "engines.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == {engine.name for engine in ENGINES}
+    assert {engine.name for engine in ENGINES} - {"sglang"} <= set(re.findall(r"--interface ([\w-]+)", page))
+    for adapter in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        assert sum(len(node.body) for node in ast.walk(ast.parse(adapter)) if isinstance(node, ast.FunctionDef)) <= 5
+
+
+def test_an_ensemble_weight_of_transformers_is_refuted_with_its_exact_bias():
+    pytest.importorskip("torch")
+    function = pytest.importorskip("transformers.generation.utils")._speculative_sampling
+    if "assistant_ensemble_weight" not in signature(function).parameters:
+        pytest.skip("this version of transformers has no ensemble weight")
+    audit = make_audit(function, "transformers", keywords={"assistant_ensemble_weight": 0.7})
+    case = default_cases(interface_named("transformers"), None, ["short"])[0]
+    found = audit.judge(case.instance, case.scheme)
+    assert not found.lossless
+    # One draft x is accepted with 1 - w + w min(1, p/q) in place of min(1, p/q), and what is missing comes from the
+    # residual: the output is w p + (1 - w) q where q exceeds p, so the bias is (1 - w) TV(p, q).
+    p, q = (case.instance.target.row(()), case.instance.draft.row(()))
+    distance = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+    assert found.check.total_variation == pytest.approx(0.3 * float(distance.p) / float(distance.q), abs=1e-12)
+    [first, *_] = diagnose(Evidence(audit, found, [found]))
+    assert first.name == "relaxed acceptance"
+    assert "w = 0.7" in first.reason

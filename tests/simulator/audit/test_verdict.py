@@ -111,19 +111,6 @@ def test_a_record_is_lossless_only_once_it_is_concluded(planted):
     assert conclude(found).lossless
 
 
-@pytest.mark.parametrize(("interface", "trees"), [("step", 1), ("chain", 3)])
-def test_no_draft_tree_is_checked_for_state_more_often_than_there_are_trees(monkeypatch, interface, trees):
-    asked = []
-    monkeypatch.setattr(
-        "draftproof.simulator.audit.judge.assert_function", lambda *given, **how: [asked.append(given[5])]
-    )
-    audit = make_audit(lambda *rows: [0], interface)
-    case = default_cases(audit.audited.interface, None, ["context"])[0]
-    audit.check_state(case.instance, case.scheme)
-    assert asked == [trees]
-    assert (audit.trees(case.instance, case.scheme) == 1) is (trees == 1)
-
-
 @pytest.fixture(name="out_of_reach")
 def _out_of_reach(monkeypatch):
     """The state of the function is out of reach, as that of compiled code."""
