@@ -1,21 +1,26 @@
 """Arrays of numbers of which some are random: what numpy does to them, element by element, and exactly.
 
-`SymbolicArray` is an object array whose ufuncs and functions come here; the torch side uses the same functions on
-plain object arrays. Comparisons give real arrays of booleans, searches and orders real indices.
+`SymbolicArray` is an object array whose ufuncs and functions come here. A function has a rule, or numpy itself does it
+on object arrays; one that has no rule and needs floats is refused by name. Comparisons give real arrays of booleans,
+searches and orders real indices.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
+import inspect
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic.arrays.elements import boxed, elementwise, objects, reduced, running, tested
+from draftproof.simulator.symbolic.arrays.rules import RULES
 from draftproof.simulator.symbolic.decide.session import current
+from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
@@ -24,13 +29,6 @@ from draftproof.simulator.symbolic.where import refusal, refused_operation, text
 def plain(value: Any) -> Any:
     """A symbolic array as object array, any other number or array as it is."""
     return value.view(np.ndarray) if isinstance(value, SymbolicArray) else value
-
-
-def objects(value: Any) -> Any:
-    """Any number or array as object array of Python numbers and symbols."""
-    if isinstance(value, np.ndarray):
-        return plain(value) if isinstance(value, SymbolicArray) or value.dtype == object else value.astype(object)
-    return boxed(value)
 
 
 def random_inside(value: Any) -> bool:
@@ -45,22 +43,15 @@ def random_inside(value: Any) -> bool:
     return session is not None and session.tensors is not None and bool(session.tensors.is_random(value))
 
 
-def boxed(value: Any) -> Any:
-    """An object array from a number or nested sequences of numbers."""
-    if isinstance(value, (list, tuple)):
-        return np.array([objects(item) if isinstance(item, np.ndarray) else item for item in value], dtype=object)
-    result = np.empty((), dtype=object)
-    result[()] = value.item() if isinstance(value, np.generic) else value
-    return result
-
-
 def wrapped(array: Any) -> Any:
     """The result of an operation: a symbolic array, if anything in it is random; a number for a scalar.
 
     Without random numbers an array of floats, or of the exact numbers that are in it.
     """
-    if not isinstance(array, np.ndarray):
-        return array
+    if isinstance(array, (list, tuple)):
+        return type(array)(map(wrapped, array))
+    if not isinstance(array, np.ndarray) or plain(array).dtype != object:
+        return array[()] if isinstance(array, np.ndarray) and array.shape == () else array
     if array.shape == ():
         value: Any = array[()]
         return value.as_array_element() if is_random(value) else value
@@ -82,69 +73,6 @@ def as_floats(array: Any, known: bool = False) -> Any:
             return array
         array[index] = float(value)
     return array.view(SymbolicArray)
-
-
-@functools.cache
-def _elementwise(function: Callable[..., Any], arity: int) -> Any:
-    return np.frompyfunc(function, arity, 1)
-
-
-def elementwise(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A function of numbers on arrays, broadcast; an object array."""
-    with np.errstate(all="ignore"):  # numbers here say for themselves what is wrong with them; torch says nothing
-        result = _elementwise(function, len(arguments))(*(objects(argument) for argument in arguments))
-    return result if isinstance(result, np.ndarray) else boxed(result)
-
-
-def tested(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A comparison on arrays, broadcast; an array of booleans."""
-    return elementwise(function, *arguments).astype(bool)
-
-
-def along_axis(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None) -> Any:
-    """A function of the rows along an axis (of everything, if None); an object array."""
-    array = objects(array)
-    if axis is None:
-        return boxed(function(list(array.ravel())))
-    moved = np.moveaxis(array, axis, -1)
-    result = np.empty(moved.shape[:-1], dtype=object)
-    for index in np.ndindex(*moved.shape[:-1]):
-        result[index] = function(list(moved[index]))
-    return result
-
-
-def rows_along_axis(function: Callable[[Sequence[Any]], Sequence[Any]], array: Any, axis: int) -> Any:
-    """A function from rows to rows along an axis; an object array."""
-    moved = np.moveaxis(objects(array), axis, -1)
-    rows = [list(function(list(moved[index]))) for index in np.ndindex(*moved.shape[:-1])]
-    width = len(rows[0]) if rows else moved.shape[-1]
-    result = np.empty((len(rows), width), dtype=object)
-    for i, row in enumerate(rows):
-        result[i] = row
-    return np.moveaxis(result.reshape(*moved.shape[:-1], width), -1, axis)
-
-
-def running(name: str, array: Any, axis: int, dtype: Any = None) -> Any:
-    """The running reduction of rows by a function of two numbers, by its ufunc name."""
-    _check_type(dtype)
-    return wrapped(rows_along_axis(lambda row: list(itertools.accumulate(row, BINARY[name])), array, axis))
-
-
-def reduced(name: str, array: Any, axis: Any, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
-    """A row, or what several axes span (None: all), reduced by a function of two numbers, by its ufunc name."""
-    _check_type(dtype)
-    result = objects(array)
-    axes = range(result.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, result.ndim)
-    for item in sorted(axes, reverse=True):
-        result = along_axis(functools.partial(functools.reduce, BINARY[name]), result, item)
-        result = np.expand_dims(result, item) if keepdims else result
-    return result if initial is None else elementwise(BINARY[name], initial, result)
-
-
-def _check_type(dtype: Any) -> None:
-    """Refuse a reduction in a type that changes the numbers."""
-    if dtype is not None and (np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 4):
-        raise refused_operation(f"a reduction with dtype={np.dtype(dtype)}")
 
 
 class SymbolicArray(np.ndarray):
@@ -171,6 +99,9 @@ class SymbolicArray(np.ndarray):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         return dispatched(ufunc, method, inputs, out, options)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        return applied(function.__name__, function, arguments, options)
 
     def __getitem__(self, index: Any) -> Any:
         element = super().__getitem__(index)
@@ -282,6 +213,7 @@ def stored(result: Any, target: Any) -> Any:
 
 def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """One ufunc, its `reduce` or its `accumulate`, with random numbers among the inputs."""
+    inputs = tuple(map(plain, inputs))
     name = {"true_divide": "divide", "float_power": "power", "fabs": "absolute", "mod": "remainder"}.get(name, name)
     if method == "__call__" and options.get("where", True) is True:
         if name in TESTS:
@@ -301,5 +233,165 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
         keepdims, initial = options.get("keepdims", False), options.get("initial")
         return wrapped(reduced(name, inputs[0], axis, dtype, keepdims, initial))
     if method == "accumulate" and name in BINARY:
-        return running(name, inputs[0], axis, dtype)
+        return wrapped(running(name, inputs[0], axis, dtype))
     raise refused_operation(f"numpy.{name}{'' if method == '__call__' else '.' + method}")
+
+
+#: Functions whose answer does not depend on the numbers.
+_SHAPES = {
+    "shape", "ndim", "size", "zeros_like", "ones_like", "empty_like", "full_like", "iscomplexobj", "isrealobj",
+    "copyto", "result_type",
+}  # fmt: skip
+
+
+#: Functions that only move numbers, whatever they are.
+_MOVES = {
+    "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "append", "insert", "delete", "copy",
+    "reshape", "ravel", "transpose", "matrix_transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "roll",
+    "expand_dims", "squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "broadcast_arrays", "repeat",
+    "tile", "flip", "fliplr", "flipud", "rot90", "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack",
+    "take", "take_along_axis", "choose", "compress", "extract", "diag", "diagflat", "diagonal", "tril", "triu", "pad",
+    "resize", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "select", "meshgrid", "nonzero",
+    "argwhere", "flatnonzero", "dot", "matmul", "inner", "outer", "vdot", "kron", "tensordot", "einsum", "trace",
+    "diff", "ediff1d",
+}  # fmt: skip
+
+#: Functions whose argument is a list of arrays, not one array.
+OF_LISTS = {
+    "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "broadcast_arrays", "meshgrid", "select",
+    "choose", "einsum",
+}  # fmt: skip
+
+#: Functions that write into their first argument.
+_WRITES = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}
+
+
+def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    """One numpy function with random numbers among its arguments; raises `InvalidVerifier` if it has no rule."""
+    note_float_types(arguments)
+    if name not in _WRITES:
+        arguments = tuple(without_symbols(argument) for argument in arguments)
+        followed = (SymbolicArray, Symbol, list, tuple)
+        if function is not None and not any(
+            isinstance(argument, followed) for argument in (*arguments, *options.values())
+        ):
+            return function(*arguments, **options)
+    if name in RULES:
+        return _by_rule(name, function, arguments, options)
+    if name in _SHAPES:
+        return _shaped(name, function, arguments, options)
+    if function is None:
+        raise refused_operation(f"numpy.{name}")
+    return _on_objects(name, function, arguments, options)
+
+
+def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    """The result of a rule, which gets what differs from the defaults of numpy's function, by name."""
+    with _errors_of_numbers(name, function, arguments, options):
+        defaults = inspect.signature(function).parameters
+        given = inspect.signature(function).bind(*arguments, **options).arguments
+        given = {key: value for key, value in given.items() if value is not defaults[key].default}
+        out = given.pop("out", None)
+        result = RULES[name](**{key: _stripped(name, value) for key, value in given.items()})
+    return wrapped(result) if out is None else stored(result, out)
+
+
+@contextmanager
+def _errors_of_numbers(name: str, function: Any, arguments: Any, options: Any) -> Iterator[None]:
+    """Within it an error that numpy raises for real numbers, too, is the audited code's own; others are refusals."""
+    try:
+        yield
+    except InvalidVerifier:
+        raise
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        if function is not None:
+            with np.errstate(all="ignore"):
+                function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
+        what = "with these arguments" if isinstance(error, TypeError) else f"({error})"
+        raise refused_operation(f"numpy.{name} {what}") from error
+
+
+def _example(value: Any) -> Any:
+    """The value with 0.5 in place of every symbol."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_example(item) for item in value)
+    if isinstance(value, SymbolicArray):
+        return np.array([0.5 if isinstance(element, Symbol) else element for element in value.flat]).reshape(
+            value.shape
+        )
+    return 0.5 if isinstance(value, Symbol) else value
+
+
+def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    """Numpy's own function on object arrays: it moves elements, or applies Python's operators, which are exact.
+
+    Those treat NaN differently from float arrays, so a NaN is refused in all functions but those that move elements.
+    """
+    if name not in _MOVES and any(map(_nan_inside, (*arguments, *options.values()))):
+        raise refused_operation(f"numpy.{name}, of NaN and")
+    with _errors_of_numbers(name, function, arguments, options):
+        named = {key: _stripped(name, value) for key, value in options.items()}
+        return wrapped(function(*(_stripped(name, argument) for argument in arguments), **named))
+
+
+def _nan_inside(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_nan_inside, value))
+    if isinstance(value, np.ndarray) and plain(value).dtype.kind in "fO":
+        return any(map(race.is_nan, plain(value).flat))
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _stripped(name: str, value: Any) -> Any:
+    """An argument with object arrays in place of arrays of symbols; a list of arrays stays a list."""
+    if isinstance(value, (list, tuple)) and random_inside(value):
+        return type(value)(map(objects, value)) if name in OF_LISTS else objects(value)
+    return boxed(value) if isinstance(value, Symbol) else plain(value)
+
+
+def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    if name.endswith("_like"):  # symbols stand for floats, so the default type is float64
+        options = {"dtype": np.float64} | options | {"subok": False}
+        return function(np.empty(np.shape(plain(arguments[0]))), *arguments[1:], **options)
+    return function(*(_stripped(name, argument) for argument in arguments), **options)
+
+
+def _method(name: str) -> Any:
+    def method(self: SymbolicArray, *arguments: Any, **options: Any) -> Any:
+        return applied(name, getattr(np, name, None), (self, *arguments), options)
+
+    method.__name__ = name
+    return method
+
+
+def _in_place(name: str) -> Any:
+    def method(self: SymbolicArray, *arguments: Any, **options: Any) -> None:
+        plain(self)[...] = plain(_method(name)(self, *arguments, **options))
+
+    return method
+
+
+for _name in (
+    "argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip", "any",
+    "all", "mean", "dot", "std", "var", "take", "choose", "compress", "argpartition", "round", "trace",
+):  # fmt: skip
+    setattr(SymbolicArray, _name, _method(_name))
+for _name in ("sort", "partition"):
+    setattr(SymbolicArray, _name, _in_place(_name))
+
+
+def _as_array(self: Symbol, name: str) -> Any:
+    """An attribute of numpy's scalars that Python's floats lack, of a symbol that is an element of an array."""
+    if name.startswith("_") or not hasattr(np.float64, name):
+        raise AttributeError(f"'float' object has no attribute {name!r}")
+    if self.variable.index not in self.variable.region.in_arrays:
+        raise AttributeError(f"'float' object has no attribute {name!r}")
+    if name == "item":
+        return self.as_python_float
+    return getattr(boxed(self).view(SymbolicArray), name)
+
+
+# What numpy asks of a single number, which is defined in a lower layer.
+Symbol.__array_ufunc__ = SymbolicArray.__array_ufunc__
+Symbol.__array_function__ = SymbolicArray.__array_function__
+setattr(Symbol, "__getattr__", _as_array)  # noqa: B010 - not to be known to mypy, which would find every name in it

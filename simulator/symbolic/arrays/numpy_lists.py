@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.origins import in_simulator, is_audited
-from draftproof.simulator.symbolic.arrays.array_functions import OF_LISTS
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, boxed, random_inside
+from draftproof.simulator.symbolic.arrays.arrays import OF_LISTS, SymbolicArray, as_floats, random_inside
+from draftproof.simulator.symbolic.arrays.elements import boxed
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 

@@ -1,4 +1,4 @@
-"""The rules of numpy's functions on arrays of random numbers, each by its name and with numpy's arguments."""
+"""The rules of numpy's functions on object arrays of random numbers, each by its name and with numpy's arguments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.arrays.arrays import (
-    SymbolicArray,
+from draftproof.simulator.symbolic.arrays.elements import (
     along_axis,
     elementwise,
     objects,
@@ -18,7 +17,6 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     rows_along_axis,
     running,
     tested,
-    wrapped,
 )
 from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.numbers import race
@@ -32,7 +30,7 @@ def _argsort(a: Any, axis: int | None = -1, kind: Any = None, stable: Any = None
 
 
 def _sort(a: Any, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
-    return wrapped(rows_along_axis(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis)))
+    return rows_along_axis(lambda row: [row[i] for i in race.argsort(row)], *_rowed(a, axis))
 
 
 def _rowed(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -44,7 +42,7 @@ def _reduction(name: str, drop: Any = None) -> Any:
     """A reduction by its ufunc name; drop: what stands for a NaN, if numpy leaves it out."""
 
     def function(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
-        return wrapped(reduced(name, _without_nan(a, drop), axis, dtype, keepdims, initial))
+        return reduced(name, _without_nan(a, drop), axis, dtype, keepdims, initial)
 
     return function
 
@@ -56,7 +54,7 @@ def _without_nan(a: Any, drop: Any) -> Any:
 
 def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
     total = RULES["sum"](a, axis, dtype, keepdims)
-    return total / (objects(a).size / max(objects(total).size, 1))
+    return elementwise(BINARY["divide"], total, objects(a).size / max(total.size, 1))
 
 
 def _running(name: str, drop: Any = None) -> Any:
@@ -72,9 +70,9 @@ def _best(largest: bool, drop: bool = False) -> Any:
                 raise ValueError("All-NaN slice encountered")
             a = _without_nan(a, -math.inf if largest else math.inf)
         places = along_axis(race.argmax if largest else race.argmin, a, axis).astype(np.int64)
-        if keepdims:
-            return np.reshape(places, (1,) * objects(a).ndim) if axis is None else np.expand_dims(places, axis)
-        return places[()] if places.shape == () else places
+        if not keepdims:
+            return places
+        return np.reshape(places, (1,) * objects(a).ndim) if axis is None else np.expand_dims(places, axis)
 
     return function
 
@@ -125,8 +123,7 @@ def _place(thresholds: Sequence[Any], x: Any, side: str) -> int:
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     row = list(objects(a)) if sorter is None else list(objects(a)[sorter])
-    indices = searchsorted(row, v, side)
-    return indices[()] if indices.shape == () else indices
+    return searchsorted(row, v, side)
 
 
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
@@ -151,23 +148,20 @@ def _parts(sort: Any) -> Any:
 
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    if x is None:
-        return np.nonzero(tested(TESTS["not_equal"], condition, 0))
-    if isinstance(condition, (SymbolicArray, Symbol)):
-        condition = tested(TESTS["not_equal"], condition, 0)
-    return wrapped(elementwise(where, condition, x, y))
+    condition = tested(TESTS["not_equal"], condition, 0)
+    return np.nonzero(condition) if x is None else elementwise(where, condition, x, y)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
     low, high = a_min if min is None else min, a_max if max is None else max
     result = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
-    return wrapped(result if high is None else elementwise(BINARY["minimum"], result, high))
+    return result if high is None else elementwise(BINARY["minimum"], result, high)
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
     if decimals:
         raise refused_operation(f"rounding to {decimals} digits")
-    return wrapped(elementwise(UNARY["rint"], a))
+    return elementwise(UNARY["rint"], a)
 
 
 def _of_truths(function: Any) -> Any:
@@ -189,7 +183,7 @@ RULES: dict[str, Any] = {
     "nanprod": _reduction("multiply", drop=1.0),
     "nancumsum": _running("add", drop=0.0),
     "nancumprod": _running("multiply", drop=1.0),
-    "ptp": lambda **given: RULES["max"](**given) - RULES["min"](**given),
+    "ptp": lambda **given: elementwise(BINARY["subtract"], RULES["max"](**given), RULES["min"](**given)),
     "searchsorted": _searchsorted,
     "digitize": _digitize,
     "where": _where,

@@ -90,6 +90,9 @@ class Symbol:
     times: Callable[[Symbol], Any]
     #: The same number under the number of another fetch; with new variables for None.
     fetched: Callable[[int | None], Symbol]
+    #: As of an array of one number, see `arrays`.
+    __array_ufunc__: Any
+    __array_function__: Any
 
     # What numpy asks elements of an object array for.
     def divided_by_zero(self, zero: Any) -> float:

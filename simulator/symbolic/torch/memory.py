@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.arrays.arrays import boxed
+from draftproof.simulator.symbolic.arrays.elements import boxed
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.seeds import Seed

@@ -17,14 +17,8 @@ import numpy as np
 
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.origins import in_simulator, is_audited
-from draftproof.simulator.symbolic.arrays.arrays import (
-    SymbolicArray,
-    boxed,
-    note_narrow_type,
-    objects,
-    plain,
-    random_inside,
-)
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, note_narrow_type, plain, random_inside
+from draftproof.simulator.symbolic.arrays.elements import boxed, objects
 from draftproof.simulator.symbolic.decide.session import Session, in_calls
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.torch import operations as torch_operations

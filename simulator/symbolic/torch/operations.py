@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import torch
-from draftproof.simulator.symbolic.arrays.arrays import elementwise, tested
+from draftproof.simulator.symbolic.arrays.elements import elementwise, tested
 from draftproof.simulator.symbolic.numbers.functions import TESTS, UNARY, is_random
 from draftproof.simulator.symbolic.torch.memory import Tensors
 from draftproof.simulator.symbolic.torch.rules import COMPARISONS, RULES

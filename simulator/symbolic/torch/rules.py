@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.arrays.arrays import boxed, elementwise, objects, plain, rows_along_axis, tested
+from draftproof.simulator.symbolic.arrays.elements import elementwise, rows_along_axis, tested
 from draftproof.simulator.symbolic.arrays.rules import RULES as NUMPY
 from draftproof.simulator.symbolic.arrays.rules import bisected, increasing, searchsorted
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, sign, where
-from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import refused_operation
 
 
@@ -50,16 +49,11 @@ def _axis(x: Any, dim: Any) -> Any:
 
 def _numpy(name: str) -> Callable[..., Any]:
     """A reduction by the rule of numpy."""
-
-    def rule(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        result = NUMPY[name](x, axis=_axis(x, dim), keepdims=keepdim)
-        return boxed(result.as_python_float()) if isinstance(result, Symbol) else plain(result)
-
-    return rule
+    return lambda x, dim=None, keepdim=False: NUMPY[name](x, axis=_axis(x, dim), keepdims=keepdim)
 
 
 def _run(name: str) -> Callable[..., Any]:
-    return lambda x, dim: plain(NUMPY[name](x, axis=dim)) if x.ndim else x
+    return lambda x, dim: NUMPY[name](x, axis=dim) if x.ndim else x
 
 
 def _best(name: str) -> Callable[..., Any]:
@@ -159,7 +153,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "true_divide": _div,
     "rsqrt": _map(lambda x: UNARY["reciprocal"](UNARY["sqrt"](x))),
     "sign": _map(lambda x: 0.0 if race.is_nan(x) else sign(x)),
-    "clamp": lambda x, min=None, max=None: objects(NUMPY["clip"](x, min, max)),
+    "clamp": lambda x, min=None, max=None: NUMPY["clip"](x, min, max),
     "where": _map(where),
     "zero": lambda x: np.zeros(x.shape),
     **{name: _numpy(name) for name in ("sum", "prod", "amax", "amin", "mean", "argmax", "argmin", "any", "all")},

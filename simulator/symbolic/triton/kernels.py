@@ -20,7 +20,8 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic import patches
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
+from draftproof.simulator.symbolic.arrays.elements import boxed
 from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls, suspended
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
