@@ -12,6 +12,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.sampling_coin import SamplingCoin
+from draftproof.simulator.symbolic.patches import replaced
 
 #: Seeds of the function are below this.
 _SEEDS = 2**31
@@ -63,9 +64,9 @@ class RealCoins:
 def _kernels() -> AbstractContextManager[None]:
     if "triton.runtime.interpreter" not in sys.modules:
         return nullcontext()
-    from draftproof.simulator.symbolic.triton.kernels import libdevice_computed  # noqa: PLC0415 - see above
+    from draftproof.simulator.symbolic.triton.kernels import of_libdevice  # noqa: PLC0415 - see above
 
-    return libdevice_computed()
+    return replaced(of_libdevice())
 
 
 def in_library(numbers: Any, library: str, dtype: Any) -> Any:

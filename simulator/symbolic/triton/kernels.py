@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
 from draftproof.simulator.symbolic.arrays.elements import boxed
 from draftproof.simulator.symbolic.decide.session import current, in_calls, refused_in_calls, suspended
@@ -362,12 +361,8 @@ def _of_device(name: str, original: Any) -> Any:
     return function
 
 
-def libdevice_computed() -> AbstractContextManager[None]:
-    """Within it functions of `libdevice` compute, also outside of calls whose random numbers are symbols."""
-    return patches.replaced(_of_libdevice())
-
-
-def _of_libdevice() -> list[tuple[Any, str, Any]]:
+def of_libdevice() -> list[tuple[Any, str, Any]]:
+    """(module, name, what to put there) for `libdevice`; it computes outside of calls, too."""
     replaced = []
     for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):
         with suppress(ImportError):
@@ -458,4 +453,4 @@ def replacements() -> list[tuple[Any, str, Any]]:
             if hasattr(holder, name):
                 refused = refused_in_calls(getattr(holder, name), f"tl.{name} cannot be followed", "use tl.rand")
                 replaced.append((holder, name, refused))
-    return [*replaced, *_of_libdevice()]
+    return [*replaced, *of_libdevice()]
