@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.symbolic.arrays.elements import boxed, elementwise, objects, reduced, running, tested
+from draftproof.simulator.symbolic.arrays.elements import boxed, elementwise, fetched, objects, reduced, running, tested
 from draftproof.simulator.symbolic.arrays.rules import RULES
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers import race
@@ -112,7 +112,7 @@ class SymbolicArray(np.ndarray):
         fetch = self.fetches.region.next_argument_fetch()
         if isinstance(element, Symbol):
             return element.fetched(fetch).as_array_element()
-        copied = elementwise(lambda x: x.fetched(fetch) if is_random(x) else x, element).view(SymbolicArray)
+        copied = fetched(element, fetch).view(SymbolicArray)
         copied.fetches = self.fetches
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
         return copied

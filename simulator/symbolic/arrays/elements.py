@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.numbers.functions import BINARY
+from draftproof.simulator.symbolic.numbers.functions import BINARY, is_random
 from draftproof.simulator.symbolic.where import refused_operation
 
 
@@ -47,6 +47,11 @@ def elementwise(function: Callable[..., Any], *arguments: Any) -> Any:
 def tested(function: Callable[..., Any], *arguments: Any) -> Any:
     """A comparison on arrays, broadcast; an array of booleans."""
     return elementwise(function, *arguments).astype(bool)
+
+
+def fetched(array: Any, fetch: int | None) -> Any:
+    """The same numbers under the number of another fetch; an object array."""
+    return elementwise(lambda x: x.fetched(fetch) if is_random(x) else x, array)
 
 
 def along_axis(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None) -> Any:

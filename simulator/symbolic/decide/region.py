@@ -54,10 +54,6 @@ class Group:
             rows.append((tuple(row), const))
         return measure(self.level, bounds, tuple(rows))
 
-    def narrowed(self, tie: LinearConstraint) -> Group:
-        """The group with one more constraint."""
-        return Group(self.level, self.sides, [*self.constraints, tie])
-
 
 def _bounds(level: int, interval: Interval, side: int) -> tuple[fmpq, fmpq | None]:
     low, high = interval
@@ -419,7 +415,7 @@ class Region:
         try:
             whole = union(level, groups, loose, terms, intervals)
             mass = whole.probability(intervals)
-            inside = whole.narrowed(tie).probability(intervals)
+            inside = Group(level, whole.sides, [*whole.constraints, tie]).probability(intervals)
         except TooLarge as error:
             raise refusal(str(error)) from None
         for v, _, _ in terms:

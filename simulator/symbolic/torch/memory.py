@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.arrays.elements import boxed
+from draftproof.simulator.symbolic.arrays.elements import boxed, fetched, tested
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -82,30 +82,29 @@ class Tensors:
 
     def wrap(self, array: Any, dtype: Any, device: Any = None) -> Any:
         """A new tensor with these elements."""
-        filler = float("nan") if dtype is None or dtype.is_floating_point else 0
-        tensor = self.torch.full(array.shape, filler, dtype=dtype, device=device)
+        tensor = self.torch.full(array.shape, self._filler(dtype), dtype=dtype, device=device)
         self.write(tensor, array)
         return tensor
+
+    @staticmethod
+    def _filler(dtype: Any) -> Any:
+        """What stands in the memory in place of a symbol."""
+        return float("nan") if dtype is None or dtype.is_floating_point else 0
 
     def write(self, tensor: Any, array: Any) -> None:
         """Put these elements into a tensor, in place; it must hold floats if one of them is random."""
         array = np.broadcast_to(array, tuple(tensor.shape))
-        symbols = np.empty(array.shape, dtype=object)
-        known = np.full(array.shape, np.nan) if tensor.is_floating_point() else np.zeros(array.shape, dtype=np.int64)
-        for index in np.ndindex(*array.shape):
-            value = array[index]
-            if is_random(value):
-                symbols[index] = value
-            else:
-                known[index] = value
-        any_random = any(element is not None for element in symbols.flat)
-        if any(element is not None and not isinstance(element, (Nondeterministic, Seed)) for element in symbols.flat):
+        random = tested(is_random, array)
+        nothing: Any = None
+        symbols, real = np.where(random, array, nothing), np.where(random, self._filler(tensor.dtype), array)
+        known = real.astype(np.float64 if tensor.is_floating_point() else np.int64)
+        if any(not isinstance(element, (Nondeterministic, Seed)) for element in array[random]):
             self._check_target(tensor, symbols)
         store = self.store_of(tensor)
         if store is not None and store.copied:
             raise refusal("writing into a part of an array of coins, which would change the array", "clone it first")
         tensor.copy_(self.torch.from_numpy(known).to(device=tensor.device, dtype=tensor.dtype))
-        if store is None and any_random:
+        if store is None and random.any():
             storage = tensor.untyped_storage()
             store = self.stores[storage._cdata] = _Store(storage.nbytes() // tensor.element_size(), storage)
         if store is not None:
@@ -192,27 +191,18 @@ class Tensors:
     def argument(self, array: Any, dtype: Any) -> Any:
         """A tensor of coins; every fetch from it has a number of its own."""
         kind = getattr(self.torch, dtype) if isinstance(dtype, str) else (dtype or self.torch.float64)
-        return self._counted(self.wrap(array, kind))
+        return self._counted(self.wrap(array, kind), False)
 
-    def _counted(self, tensor: Any) -> Any:
+    def _counted(self, tensor: Any, copied: bool) -> Any:
         store = self.store_of(tensor)
         if store is not None:
-            store.argument = True
+            store.argument, store.copied = True, copied
         return tensor
 
     def fetched(self, tensor: Any) -> Any:
         """The result of `coins[i]`: the same symbols, under a new fetch, see `next_argument_fetch`."""
-        fetch = self.session.region.next_argument_fetch()
-        array = self.values(tensor)
-        copied = np.empty(array.shape, dtype=object)
-        for index in np.ndindex(*array.shape):
-            value = array[index]
-            copied[index] = value.fetched(fetch) if is_random(value) else value
-        part = self._counted(self.wrap(copied, tensor.dtype, tensor.device))
-        store = self.store_of(part)
-        if store is not None:
-            store.copied = True
-        return part
+        symbols = fetched(self.values(tensor), self.session.region.next_argument_fetch())
+        return self._counted(self.wrap(symbols, tensor.dtype, tensor.device), True)
 
     def item(self, tensor: Any) -> Any:
         """The one element of a tensor, as Python number or symbol."""
