@@ -9,112 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.protocol import Card, Verifier
 from draftproof.verifiers import _paths as _paths
-from draftproof.verifiers.block import Block
-from draftproof.verifiers.block_tree import BlockTree
-from draftproof.verifiers.controls.block_by_weights import BlockByWeights
-from draftproof.verifiers.controls.gls_reused_noise import ReusedNoise
-from draftproof.verifiers.controls.hsd_uncapped import HierarchicalUncapped
-from draftproof.verifiers.controls.naive_from_target import NaiveFromTarget
-from draftproof.verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
-from draftproof.verifiers.gbv import GreedyBlock
-from draftproof.verifiers.gbv_tree import GreedyBlockTree
-from draftproof.verifiers.gls import GumbelList
-from draftproof.verifiers.greedy_multi_draft import GreedyMultiDraft
-from draftproof.verifiers.hsd import Hierarchical
-from draftproof.verifiers.khisti import Khisti
-from draftproof.verifiers.layer_greedy import LayerGreedy
-from draftproof.verifiers.layer_transport import LayerTransport
-from draftproof.verifiers.layer_verification import LayerVerification
-from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
-from draftproof.verifiers.lossy.budgeted import Budgeted
-from draftproof.verifiers.lossy.budgeted_tree import BudgetedTree
-from draftproof.verifiers.lossy.cactus import Cactus
-from draftproof.verifiers.lossy.cascade import Cascade
-from draftproof.verifiers.lossy.ensemble import Ensemble
-from draftproof.verifiers.lossy.eta import Eta
-from draftproof.verifiers.lossy.fly import Fly
-from draftproof.verifiers.lossy.fuzzy import Fuzzy
-from draftproof.verifiers.lossy.lenience import Lenience
-from draftproof.verifiers.lossy.mentored import Mentored
-from draftproof.verifiers.lossy.slack import Slack
-from draftproof.verifiers.lossy.threshold import Threshold
-from draftproof.verifiers.lossy.toward import Toward
-from draftproof.verifiers.lossy.truncation import Truncation
-from draftproof.verifiers.lossy.typical import Typical
-from draftproof.verifiers.mixed_order import MixedOrder
-from draftproof.verifiers.naive import Naive
-from draftproof.verifiers.naive_tree import NaiveTree
-from draftproof.verifiers.nss import NaiveSampling
-from draftproof.verifiers.optimal_transport import OptimalTransport
-from draftproof.verifiers.optimum import Optimum
-from draftproof.verifiers.path_transport import PathTransport
-from draftproof.verifiers.rejection_without_replacement import RejectionWithoutReplacement
-from draftproof.verifiers.rheo import RheoVerification
-from draftproof.verifiers.sequoia import SequoiaVerification
-from draftproof.verifiers.spechub import SpecHubVerification
-from draftproof.verifiers.specinfer import SpecInfer
-from draftproof.verifiers.spectr import SpecTr
-from draftproof.verifiers.traversal import Traversal
-from draftproof.verifiers.tree_monte_carlo import TreeMonteCarlo
 
 __all__ = ["IMPOSSIBLE", "REGISTRY", "STANDALONE", "make", "required"]
 
-_ZOO: tuple[Any, ...] = (
-    NaiveSampling(),
-    Naive(),
-    NaiveTree(),
-    SpecInfer(),
-    SpecTr(),
-    Khisti(),
-    OptimalTransport(),
-    GumbelList(),
-    Block(),
-    Hierarchical(),
-    BlockTree(),
-    TreeMonteCarlo(),
-    Traversal(),
-    GreedyBlock(),
-    GreedyBlockTree(),
-    MixedOrder,
-    PathTransport(),
-    LayerTransport(),
-    LayerVerification(),
-    Optimum,
-    RejectionWithoutReplacement(),
-    LayerWithoutReplacement(),
-    GreedyMultiDraft(),
-    LayerGreedy(),
-    SequoiaVerification(),
-    SpecHubVerification(),
-    RheoVerification(),
-    TraversalInsertionOrder(),
-    BlockByWeights(),
-    HierarchicalUncapped(),
-    ReusedNoise(),
-    NaiveFromTarget(),
-    Ensemble,
-    Typical,
-    Threshold,
-    Lenience,
-    Truncation,
-    Eta,
-    Cactus,
-    Fuzzy,
-    Fly,
-    Slack,
-    Mentored,
-    Cascade,
-    Toward,
-    Budgeted,
-    BudgetedTree,
-)
+#: The files of the verifiers in the order of the tables; each has one class with a card.
+FILES = """
+    nss naive naive_tree specinfer spectr khisti optimal_transport gls block hsd block_tree tree_monte_carlo
+    traversal gbv gbv_tree mixed_order path_transport layer_transport layer_verification optimum
+    rejection_without_replacement layer_without_replacement greedy_multi_draft layer_greedy sequoia spechub
+    rheo
+    controls.traversal_insertion_order controls.block_by_weights controls.hsd_uncapped
+    controls.gls_reused_noise controls.naive_from_target
+    lossy.ensemble lossy.typical lossy.threshold lossy.lenience lossy.truncation lossy.eta lossy.cactus
+    lossy.fuzzy lossy.fly lossy.slack lossy.mentored lossy.cascade lossy.toward lossy.budgeted
+    lossy.budgeted_tree
+"""
+
+
+def _entry(file: str) -> Any:
+    """The class of a file, or, if it has no parameters, the verifier."""
+    module = import_module(f"{__name__}.{file}")
+    own = (value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__)
+    (kind,) = (value for value in own if isinstance(getattr(value, "card", None), Card))
+    return kind if kind.card.parameters else kind()
 
 
 class UnknownName(InvalidInput, KeyError):
@@ -140,7 +65,9 @@ IMPOSSIBLE: Mapping[str, str] = {
 }
 
 #: Every verifier of the registry by name, in the order of the tables.
-REGISTRY: Mapping[str, Any] = MappingProxyType(_Entries({entry.card.name: entry for entry in _ZOO}))
+REGISTRY: Mapping[str, Any] = MappingProxyType(
+    _Entries({entry.card.name: entry for entry in map(_entry, FILES.split())})
+)
 
 
 def required(name: str) -> tuple[str, ...]:
