@@ -31,6 +31,7 @@ from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
 from draftproof.simulator.residual import is_tensor
 from draftproof.simulator.structures import OnePath, Selection
+from draftproof.simulator.tables import context_index
 from draftproof.verifiers._paths import at_rejection, child_weights, count_iid_branches
 from draftproof.verifiers.block import block_verify
 
@@ -82,18 +83,18 @@ class Optimum:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the selected path and draw a correction token."""
-        paths = list(_paths(root))
-        self._refuse_other_trees(root, paths)
+        nodes = list(_nodes(root))
+        paths = [node.context for node in nodes if not node.children]
+        self._refuse_other_trees(nodes, paths[0])
         order = coin.choose(self._units) if len(self._units) > 1 else 0
         fork = self.plan.L1
         branch = self.plan.best(order, paths[0][:fork], [path[fork:] for path in paths])
-        nodes, laws, masses = [root], [], []
-        for depth, token in enumerate((*paths[0][:fork], *branch)):
-            node = nodes[-1]
-            laws.append(self._law(node.draft, depth, self._position(node.context)))
+        path, laws, masses = [root], [], []
+        for token in (*paths[0][:fork], *branch):
+            laws.append(self._law_at(path[-1]))
             masses.append(laws[-1][token])
-            nodes.append(node.child(token))
-        return block_verify(nodes, masses, laws.__getitem__, coin)
+            path.append(path[-1].child(token))
+        return block_verify(path, masses, laws.__getitem__, coin)
 
     @property
     def structure(self) -> OnePath:
@@ -137,21 +138,17 @@ class Optimum:
         law = self._laws[exact][depth][place]
         return q.new_tensor(law) if is_tensor(q) else law
 
-    def _position(self, context: Context) -> int:
-        return reduce(lambda place, token: place * self.plan.vocab_size + token, context, 0)
+    def _law_at(self, node: DraftNode) -> Vector:
+        """`r(c, y)/r(c)` of one node, if its row is that of the tables."""
+        return self._law(node.draft, len(node.context), context_index(node.context, self.plan.vocab_size))
 
-    def _refuse_other_trees(self, root: DraftNode, paths: Sequence[Context]) -> None:
+    def _refuse_other_trees(self, nodes: Sequence[DraftNode], leaf: Context) -> None:
         """`UnsupportedTree` unless the tree is the plan's, `InvalidInput` unless all its rows are."""
-        K, node = count_iid_branches(root), root
-        while len(node.children) == 1:
-            node = node.child(node.children[0])
-        fork, depth = len(node.context), len(paths[0])
-        self._refuse_shape(K, fork, depth - fork)
-        for path in paths:
-            node = root
-            for depth, token in enumerate(path):
-                self._law(node.draft, depth, self._position(node.context))
-                node = node.child(token)
+        fork = next(len(node.context) for node in nodes if len(node.children) != 1)
+        self._refuse_shape(count_iid_branches(nodes[0]), fork, len(leaf) - fork)
+        for node in nodes:
+            if node.children:
+                self._law_at(node)
 
     def _refuse_shape(self, K: int, L1: int, L2: int) -> None:
         if (self.plan.K, self.plan.depth) != (K, L1 + L2) or (K > 1 and self.plan.L1 != L1):
@@ -162,9 +159,8 @@ class Optimum:
         return f"the plan is for K = {plan.K}, L1 = {plan.L1}, L2 = {plan.L2}; the tree has {seen}: plan for that shape"
 
 
-def _paths(node: DraftNode) -> Iterator[Context]:
-    """The distinct drafted paths below a node, as contexts of the leaves."""
-    if not node.children:
-        yield node.context
+def _nodes(node: DraftNode) -> Iterator[DraftNode]:
+    """A node and all below it."""
+    yield node
     for token in dict.fromkeys(node.children):
-        yield from _paths(node.child(token))
+        yield from _nodes(node.child(token))
