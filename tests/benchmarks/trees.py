@@ -35,11 +35,15 @@ def drafted_tree(size: int, scheme: DraftScheme, seed: int = 1) -> DraftNode:
 
 
 def scheme_for(verifier: Verifier, full: bool) -> DraftScheme:
-    """Four paths of four tokens, or, of schemes whose every node branches, four nodes with four children each."""
+    """Four paths of four tokens, or, of schemes whose every node branches, four nodes with four children each.
+
+    Schemes without a number of branches as they are by default.
+    """
     known = lossless_for(verifier.card)
     if verifier.card.control or not known or "delayed" in known:
         return Delayed(4, 0, 4) if full else Delayed(2, 0, 2)
-    scheme: DraftScheme = SCHEMES[known[0]](K=4 if full else 2, L1=0, L2=2 if full else 1)
+    kind = SCHEMES[known[0]]
+    scheme: DraftScheme = kind(K=4 if full else 2, L1=0, L2=2 if full else 1) if hasattr(kind, "K") else kind()
     return scheme
 
 
