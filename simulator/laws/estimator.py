@@ -60,13 +60,8 @@ class TreeLaw:
         return f"<div>{title}<br>{tree_svg(self.tree.children, self.reach)}</div>"
 
 
-def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
-    """`E[tau + 1]` on the tree under `root`, in the arithmetic of its rows; see `TreeEfficiency`."""
-    return TreeEfficiency(verifier).of(root)
-
-
 def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
-    """`tree_efficiency` for any verifier, by enumerating its coin."""
+    """`E[tau + 1]` on the tree under `root`, for any verifier, by enumerating its coin."""
     arithmetic = arithmetic_of(root.target)
     blocks = outcomes(guarded(verifier, root), arithmetic)
     return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in blocks), start=arithmetic.number(0))

@@ -18,7 +18,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import tabulate, telling
+from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Coin, Context, TokenProcess, Vector
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.tables import TableProcess, check_table_size
@@ -166,7 +166,7 @@ def best_on_path(law: PathLaw, target: TokenProcess) -> Any:
     return total
 
 
-class _WithEnd:
+class WithEnd:
     """A process over the target's tokens as one over these and the end."""
 
     def __init__(self, row: Callable[[Context], Vector], size: int, fills: bool) -> None:
@@ -182,16 +182,10 @@ class _WithEnd:
         return RATIONAL.vector([*row, 1 - row.sum()])
 
 
-def with_end(root: TextRoot, law: PathLaw, told: Callable[[Context], Vector] | None = None) -> Instance:
-    """The ordinary instance, for one path of `depth` tokens: see the module.
-
-    told: rows that verifiers get in place of those of the law; they sum to at most 1.
-    """
-    draft = tabulate(_WithEnd(law.row, law.vocab_size, fills=True), root.depth - 1, RATIONAL, "draft")
-    if told is not None:
-        rows = tabulate(_WithEnd(told, law.vocab_size, fills=True), root.depth - 1, RATIONAL, "told")
-        draft = telling(draft, rows)
-    target = tabulate(_WithEnd(root.row, root.vocab_size, fills=False), root.depth, RATIONAL, "target")
+def with_end(root: TextRoot, law: PathLaw) -> Instance:
+    """The ordinary instance, for one path of `depth` tokens: see the module."""
+    draft = tabulate(WithEnd(law.row, law.vocab_size, fills=True), root.depth - 1, RATIONAL, "draft")
+    target = tabulate(WithEnd(root.row, root.vocab_size, fills=False), root.depth, RATIONAL, "target")
     return Instance(target, draft, Delayed(1, 0, root.depth))
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
 from draftproof.simulator.laws.guarded import guarded_law
@@ -177,8 +178,9 @@ class Evaluator:
     device: str | None = None
     memory: float = MEMORY
     ties_tested: bool = False
-    _collapsed: dict[Any, CollapsedTopDown] = field(default_factory=dict, repr=False)
-    _kept_alive: list[Any] = field(default_factory=list, repr=False)
+    _collapsed: dict[tuple[int, int], tuple[Any, Any, CollapsedTopDown, dict[int, CollapsedTopDown]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def check(
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
@@ -193,17 +195,14 @@ class Evaluator:
             if checked.engine == "enumerate" and checked.lossless:
                 assert_holds_in_floats(self.verifier, target, draft, scheme)
             return checked
-        if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
-            pair: tuple[Any, Any] = target.converted(FLOAT64, "target"), draft.converted(FLOAT64, "draft")
-        else:
-            instance = Instance.of(target, draft, scheme.depth, FLOAT64)
-            pair = instance.target, instance.draft
+        floats = Case("", target, draft).converted(FLOAT64, scheme.depth)
 
         def depths(other: TokenProcess) -> list[Fraction | float]:
-            apart = replace(self, _collapsed={}, _kept_alive=[])
-            return apart._evaluate(other, pair[1], scheme).metrics.depth_distribution
+            apart = replace(self, _collapsed={})
+            return apart._evaluate(other, floats.draft, scheme).metrics.depth_distribution
 
-        decides = rounding_decides(checked.metrics.depth_distribution, depths, *pair, self.ties_tested)
+        taus = checked.metrics.depth_distribution
+        decides = rounding_decides(taus, depths, floats.target, floats.draft, self.ties_tested)
         return replace(checked, rounding_decides=decides)
 
     def _evaluate(
@@ -259,17 +258,14 @@ class Evaluator:
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
         """The collapsed law from these roots, stored for other shapes."""
-        tables = id(target.states), id(draft.states)
-        _, start = common_state(target, draft)
-        if (*tables, start) not in self._collapsed:
-            if tables not in self._collapsed:
-                rows = MarkovRows(target, draft, device=self.device)
-                self._collapsed[tables] = CollapsedTopDown(self.verifier, rows)
-                self._kept_alive.append(
-                    (target.states, draft.states)
-                )  # keeps these tables alive, so that no other table gets the same id
-            self._collapsed[*tables, start] = self._collapsed[tables].starting_at(start)
-        return self._collapsed[*tables, start]
+        tables, (_, start) = (id(target.states), id(draft.states)), common_state(target, draft)
+        if tables not in self._collapsed:  # with the processes, so that no other table gets the same id
+            engine = CollapsedTopDown(self.verifier, MarkovRows(target, draft, device=self.device))
+            self._collapsed[tables] = target, draft, engine, {}
+        *_, engine, starts = self._collapsed[tables]
+        if start not in starts:
+            starts[start] = engine.starting_at(start)
+        return starts[start]
 
 
 def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> None:

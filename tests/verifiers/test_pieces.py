@@ -16,7 +16,7 @@ from draftproof.simulator import CallableProcess, Delayed, Instance, TableProces
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, Topology
-from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
+from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency_by_coins
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.structures import branch_of, declared
 from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
@@ -137,7 +137,7 @@ def test_the_estimate_of_a_tree_is_that_of_the_coins_and_averages_to_block_effic
             mean = RATIONAL.number(0)
             for tree, weight in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
                 root = tree.root(instance.target, instance.draft)
-                value = tree_efficiency(verifier, root)
+                value = TreeEfficiency(verifier).of(root)
                 assert value == tree_efficiency_by_coins(verifier, root)
                 mean += weight * value
             law = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")

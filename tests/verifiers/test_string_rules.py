@@ -1,5 +1,6 @@
 """Rules for two tokenizers: lossless or refuted, by listing and by runs from end to end, and as ordinary instances."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
@@ -13,9 +14,10 @@ from draftproof.lp_analysis import direct_bound, optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.processes import tabulate, telling
 from draftproof.simulator.laws.metrics import Metrics
 from draftproof.simulator.strings.check import check_rule, path_law, string_law
-from draftproof.simulator.strings.drafting import Spellings, TextRoot, best_on_path, target_tables, with_end
+from draftproof.simulator.strings.drafting import Spellings, TextRoot, WithEnd, best_on_path, target_tables, with_end
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers.strings import STRING_RULES, new_tokens, of_one_spelling, of_the_draft
@@ -75,8 +77,10 @@ ORDINARY = {
 def test_rules_are_verifiers_on_the_ordinary_instance(name, number):
     here, rule, (verifier, told) = root(number), STRING_RULES[name], ORDINARY[name]
     law, path = string_law(rule, here)
-    rows = None if told is None else lambda context: told(here, path, context)
-    instance = with_end(here, path, rows)
+    instance = with_end(here, path)
+    if told is not None:
+        rows = WithEnd(lambda context: told(here, path, context), here.vocab_size, fills=True)
+        instance = replace(instance, draft=telling(instance.draft, tabulate(rows, here.depth - 1, RATIONAL)))
     found = check(make(verifier), instance.target, instance.draft, instance.scheme)
     assert found.block_efficiency == law.block_efficiency
     assert found.lossless is not rule.control

@@ -263,10 +263,10 @@ def fields_of(proof: Proof) -> Mapping[str, Any]:
 SAMPLED = 300
 
 
-def open_share(proof: Proof, points: int = SAMPLED) -> tuple[float, float]:
+def open_share(proof: Proof) -> tuple[float, float]:
     """The share of random points that lie in open cells, and the upper bound of Clopper and Pearson at 95 %."""
     random, inside = Random(1), 0
-    for _ in range(points):
+    for _ in range(SAMPLED):
         point = random_point(proof.shape, random, 997)
         inside += any(point in region for region in proof.open_cells)
-    return inside / points, 1.0 if inside == points else float(betaincinv(inside + 1, points - inside, 0.95))
+    return inside / SAMPLED, 1.0 if inside == SAMPLED else float(betaincinv(inside + 1, SAMPLED - inside, 0.95))

@@ -15,6 +15,7 @@ import pytest
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
+from draftproof.simulator.tables import context_index
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
@@ -142,29 +143,6 @@ class _Placed:
         )
 
 
-def _balance(law: Any, instance: Any, context: tuple[int, ...], token: int) -> Any:
-    """`D(c) p(y|c) - D(c,y) - e(c,y)` from a law."""
-    size, depth = instance.target.vocab_size, len(context)
-
-    def mass(of: tuple[int, ...]) -> Any:
-        total = rational(0, 1)
-        for length in range(len(of), instance.target.depth + 1):
-            for accepted in product(range(size), repeat=length - len(of)):
-                total += sum(law.correction[length][_index((*of, *accepted), size)], rational(0, 1))
-        return total
-
-    below = mass((*context, token)) if depth < instance.target.depth else 0
-    emitted = law.correction[depth][_index(context, size), token]
-    return mass(context) * instance.target.row(context)[token] - below - emitted
-
-
-def _index(context: tuple[int, ...], size: int) -> int:
-    index = 0
-    for token in context:
-        index = index * size + token
-    return index
-
-
 def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: int, points: int, seed: int) -> None:
     """The sums of a step are those of enumeration."""
     shape, random = Shape(size, scheme), Random(seed)
@@ -177,7 +155,8 @@ def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: i
             ]
             assert len(found) == 1, (len(found), tokens, instance.target.row(()), instance.draft.row(()))
             (value, point), *_ = found
-            assert value.at(point) == _balance(law, instance, tokens[:-1], tokens[-1])
+            place = context_index(tokens[:-1], size), tokens[-1]
+            assert value.at(point) == law.balance(instance.target)[len(step.context)][place]
 
 
 ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
