@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped, kind, told_otherwise
-from draftproof.experiments.grid.report.terms import CLOSE, matched, ordering
+from draftproof.experiments.grid.report.terms import CLOSE, matched
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.result import Column, Table
 from draftproof.experiments.shared.progress import counted
@@ -54,15 +54,6 @@ COLUMNS: Mapping[str, tuple[str, str, Sequence[Column]]] = {
         "Below on the same drafts", "How often a verifier brings fewer tokens than another, and by how much at most.",
         (_VERIFIER, Column("other"), _ROWS, Column("below", "count"), Column("largest", "exact"), _SCHEME, _COMMAND),
     ),
-    "order": (
-        "The reported order", "The averages that thomas2026dynamic reports, two by two, against exact block "
-        "efficiencies on the same trees of several paths. It measures other models, so the order of averages may "
-        "differ; one that is impossible for every pair of models, by the card, cannot hold there either.",
-        (Column("lower", title="reported lower"), Column("higher", title="reported higher"),
-         Column("reported", "exact", "by"), Column("drafts", "count"), Column("as_reported", "count"),
-         Column("equal", "count"), Column("reversed", "count"), Column("mean", "exact", "mean difference"),
-         Column("impossible"), _COMMAND),
-    ),
     "cells": (
         "On real models", "",
         (_VERIFIER, Column("shape", title="scheme"), Column("predicted", "exact"), Column("measured", "exact"),
@@ -101,7 +92,6 @@ def _tables(
         "schemes": list(_schemes(pairs, names)),
         "matched": list(matched(pairs)),
         "pairs": list(_pairs(pairs, names)),
-        "order": list(ordering(pairs)),
         "cells": rows.get("cell", ()),
         "theorems": rows.get("theorem", ()),
     }

@@ -2,21 +2,15 @@
 
 A comparison has the verifiers with a row, not refuted, on every scheme of every world in it, so that all of them are
 compared on the same trees; it has the optimum where that is known on all of them.
-
-[thomas2026dynamic] prints averages of block efficiency over pairs of models and temperatures. Those models are not
-here; `ordering` tests whether exact block efficiencies have the same order on the same trees.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
 from statistics import fmean, median
-from types import MappingProxyType
 from typing import Any
 
 from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped
 from draftproof.experiments.inputs.latency import TimeModel, time_model
-from draftproof.experiments.inputs.verifiers import find_verifier
 
 #: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
 CLOSE = 1e-9
@@ -86,32 +80,3 @@ def _known(pair: WorldOnScheme) -> Mapping[str, float]:
 def _speed(model: TimeModel) -> Amount:
     alone = model.target[0]
     return lambda pair, efficiency: efficiency * alone / model.time(pair.row["scheme"])
-
-
-#: The averages of [thomas2026dynamic], lowest first.
-REPORTED: Mapping[str, float] = MappingProxyType(
-    {
-        "nss": 4.05, "block": 4.30, "khisti": 4.41, "naive_tree": 4.50, "naive": 4.52, "specinfer": 4.58,
-        "spectr": 4.61, "traversal": 5.31,
-    }
-)  # fmt: skip
-
-
-def ordering(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
-    """A row for each two of the reported verifiers: how often either brings more on the same trees of several paths.
-
-    command: prints the largest difference against the reported order.
-    """
-    several = [pair for pair in pairs if (pair.row["scheme"].get("K") or 1) > 1]
-    for low, high in combinations(REPORTED, 2):
-        there = [pair for pair in several if low in pair.values and high in pair.values]
-        gaps = [pair.values[high] - pair.values[low] for pair in there]
-        if gaps:
-            ahead, behind = sum(gap > CLOSE for gap in gaps), sum(gap < -CLOSE for gap in gaps)
-            worst = there[min(range(len(gaps)), key=gaps.__getitem__)]
-            yield {
-                "lower": low, "higher": high, "reported": REPORTED[high] - REPORTED[low], "drafts": len(gaps),
-                "as_reported": ahead, "equal": len(gaps) - ahead - behind, "reversed": behind, "mean": fmean(gaps),
-                "impossible": high in find_verifier(low).verifier.card.dominates,
-                "command": worst.command(low, high) if behind else "",
-            }  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 import draftproof as dp
 from draftproof.experiments.grid.report.rows import WorldOnScheme, worlds_on_schemes
-from draftproof.experiments.grid.report.terms import TIMES, matched, ordering
+from draftproof.experiments.grid.report.terms import TIMES, matched
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared import code
 from tests.experiments.cli.test_world_file import SMALL
@@ -215,19 +215,6 @@ def test_the_best_scheme_counts_for_each_by_itself():
     rows = {row["verifier"]: row for row in matched(pairs) if row["term"] == "drafted tokens"}
     assert {name: (row["mean"], row["wins"]) for name, row in rows.items()} == {"block": (2.0, 0), "gbv": (2.5, 1)}
     assert {row["verifier"]: row["mean"] for row in matched(pairs) if row["term"] == "acceptance"}["gbv"] == 1.5
-
-
-def test_the_reported_order_is_counted_two_by_two():
-    pairs = [pair({"nss": 1.0, "naive": 2.0, "block": 2.0}), pair({"nss": 2.5, "naive": 2.0, "block": 2.5}, 1)]
-    found = {(row["lower"], row["higher"]): row for row in ordering(pairs)}
-    assert set(found) == {("nss", "block"), ("nss", "naive"), ("block", "naive")}
-    mixed, never = found["nss", "naive"], found["block", "naive"]
-    assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
-    assert mixed["command"].startswith("draftproof compare nss naive ")
-    assert "seeds=1 " in mixed["command"]
-    assert (never["as_reported"], never["equal"], never["reversed"], never["impossible"]) == (0, 1, 1, True)
-    assert found["nss", "block"]["command"] == ""
-    assert list(ordering([pair({"nss": 1.0, "naive": 2.0}, K=1)])) == []  # one path: there nothing is to be chosen
 
 
 def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
