@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from draftproof.experiments.grid.figures import as_svg, best_budget, delay_lines, draw_delay, matplotlib_pyplot
 from draftproof.experiments.grid.report.rows import WorldOnScheme, grouped
 from draftproof.experiments.grid.report.tables import COLUMNS
-from draftproof.experiments.result import DIGITS, NUMBERS, Result, Table, text_of
+from draftproof.experiments.result import NUMBERS, Result, Table
 
 #: Colours of a figure, and the CSS variables of the page that replace them.
 _THEME = {
@@ -70,25 +71,20 @@ def _means(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
 
 
 def _section(table: Table) -> dict[str, Any]:
-    """What the template shows of a table: text of every cell, by columns that are not empty."""
-    places = [place for place in range(len(table.columns)) if any(row[place] is not None for row in table.rows)]
-    columns = [table.columns[place] for place in places]
+    """What the template shows of a table, commands too."""
+    table = replace(table, columns=[replace(column, shown=True) for column in table.columns])
+    columns, cells = table.texts()
+    styles = [_style(column.kind) for column in columns]
     note = COLUMNS[table.name][1]
-    if len(table.rows) > MOST_LINES:
-        note = f"{note} The first {MOST_LINES} of {len(table.rows):,} lines; --json has all.".strip()
+    if len(cells) > MOST_LINES:
+        note = f"{note} The first {MOST_LINES} of {len(cells):,} lines; --json has all.".strip()
     return {
         "name": table.name,
-        "title": table.title,
+        "title": table.caption,
         "note": note,
-        "folded": len(table.rows) > MOST_OPEN,
-        "headings": [(column.heading, _style(column.kind)) for column in columns],
-        "rows": [
-            [
-                (text_of(table.columns[place].kind, row[place], DIGITS), _style(table.columns[place].kind))
-                for place in places
-            ]
-            for row in table.rows[:MOST_LINES]
-        ],
+        "folded": len(cells) > MOST_OPEN,
+        "headings": list(zip([column.heading for column in columns], styles, strict=True)),
+        "rows": [list(zip(row, styles, strict=True)) for row in cells[:MOST_LINES]],
     }
 
 
