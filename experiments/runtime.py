@@ -149,7 +149,7 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
 
 def _swallows(frame: Any) -> bool:
     """Whether Python would drop an exception that is raised here: in a finalizer, or beside collections of garbage."""
-    beside = [getattr(each, "__code__", None) for each in gc.callbacks]
+    beside = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None:
         if frame.f_code in beside or frame.f_code.co_name == "__del__":
             return True

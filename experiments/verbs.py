@@ -39,7 +39,7 @@ def command(verb: Verb) -> Callable[..., int]:
     verb = unwrap(verb)
     about, documented = _read(verb.__doc__ or "")
     parameters = signature(verb, eval_str=True).parameters
-    arguments = [name for name, each in parameters.items() if each.kind is Parameter.POSITIONAL_ONLY]
+    arguments = [name for name, parameter in parameters.items() if parameter.kind is Parameter.POSITIONAL_ONLY]
 
     @wraps(verb)
     def run(**values: Any) -> int:
@@ -65,9 +65,9 @@ def command(verb: Verb) -> Callable[..., int]:
             result.write(path)
         return result.verdict
 
-    made = [*(_made(each, *documented[name]) for name, each in parameters.items()), *_COMMON]
+    made = [*(_made(parameter, *documented[name]) for name, parameter in parameters.items()), *_COMMON]
     run.__signature__ = Signature(made)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in made}
+    run.__annotations__ = {option.name: option.annotation for option in made}
     run.__doc__ = about
     return run
 
@@ -80,7 +80,7 @@ def _read(docstring: str) -> tuple[str, dict[str, tuple[str, bool]]]:
         for entry in re.split(r"^    (?=\w)", body, flags=re.MULTILINE)[1:]:
             name, _, words = entry.partition(":")
             documented[name] = " ".join(words.split()), title == _SELDOM
-    return "\n\n".join(" ".join(each.split()) for each in about.strip().split("\n\n")), documented
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in about.strip().split("\n\n")), documented
 
 
 def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:
@@ -107,15 +107,15 @@ def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:
 
 def typed(annotation: Any) -> Any:
     """The type of what is typed on the command line for a parameter with this annotation."""
-    members = [each for each in _members(annotation) if each is not NoneType]
+    members = [member for member in _members(annotation) if member is not NoneType]
     if len(members) == 1 and (members[0] in (bool, int, float, str) or get_origin(members[0]) is Literal):
         return members[0]
-    return list[str] if any(get_origin(each) is Sequence for each in members) else str
+    return list[str] if any(get_origin(member) is Sequence for member in members) else str
 
 
 def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) in (Union, UnionType):
-        return [member for each in get_args(annotation) for member in _members(each)]
+        return [member for part in get_args(annotation) for member in _members(part)]
     return [annotation]
 
 

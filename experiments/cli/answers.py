@@ -57,7 +57,7 @@ def answers(
     try:
         rows = run(questions, store, compute, *shared, machines=machines, message=None, shown=False)
     except KeyboardInterrupt as stop:
-        done = [(each.about, store[each.strong_id]) for each in questions if each.strong_id in store]
+        done = [(question.about, store[question.strong_id]) for question in questions if question.strong_id in store]
         missing = len(cells) - len(done)
         cut_short(len(done), len(cells), "rows", resume)
         done += [(stop.about, stop.row)] if isinstance(stop, AtHand) else []

@@ -51,7 +51,7 @@ def claims(
     try:
         judged = run(questions, store, work.compute, machines=machines, message=counted(len(chosen), "claim"))
     except KeyboardInterrupt:
-        cut_short(sum(each.strong_id in store for each in questions), len(questions), "rows", resume)
+        cut_short(sum(question.strong_id in store for question in questions), len(questions), "rows", resume)
         raise
     rows, files = [], {}
     for row in judged:

@@ -90,8 +90,10 @@ def bound(
     if scheme is None and any(value is not None for value in lengths.values()):
         scheme = "delayed"  # a shape goes before another scheme in an instance file
     worlds = find_worlds(world, sampling, draft_sampling)
-    programs = programs_of([(each, shape) for each in worlds for shape in find_schemes(scheme, [each], **lengths)])
-    if certificate and (own := [each.scheme for each in programs if isinstance(each.scheme, UserScheme)]):
+    programs = programs_of(
+        [(one_world, shape) for one_world in worlds for shape in find_schemes(scheme, [one_world], **lengths)]
+    )
+    if certificate and (own := [program.scheme for program in programs if isinstance(program.scheme, UserScheme)]):
         raise InvalidInput(f"a certificate holds its scheme, and {own[0]} is defined elsewhere; leave out certificate")
     if plot and len(programs) > 1:
         raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
@@ -107,7 +109,7 @@ def biases_of(bias: Any) -> list[Fraction]:
     from draftproof.lp_analysis.frontier_points import biased
 
     several = isinstance(bias, Sequence) and not isinstance(bias, str)
-    listed = [text for each in (bias if several else [bias]) for text in _between_commas(each)]
+    listed = [text for given in (bias if several else [bias]) for text in _between_commas(given)]
     return sorted({Fraction(0), *map(biased, listed)})
 
 

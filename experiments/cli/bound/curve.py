@@ -63,26 +63,26 @@ def curve_result(
 
     biases: in order, from 0 on. At Ctrl-C raises `Interrupted` with the roots at hand, if there are any.
     """
-    programs = [replace(each, roots=[replace(root, above=None) for root in each.roots]) for each in programs]
-    count = sum(len(each.roots) for each in programs)
+    programs = [replace(program, roots=[replace(root, above=None) for root in program.roots]) for program in programs]
+    count = sum(len(program.roots) for program in programs)
     limit = f", at most {goal.seconds:g} s each" if goal.seconds else ""
     remark(f"{counted(count, 'root')}, {len(biases)} biases each{limit}")
-    settings = {"biases": list(map(str, biases)), "verifiers": [each.identity for each in named]}
+    settings = {"biases": list(map(str, biases)), "verifiers": [one.identity for one in named]}
     solved = run.solved(programs, curve_row, biases, named, goal, **settings, **vars(goal))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
-    for each, rows in zip(programs, solved.rows, strict=True):
-        at = _means(each, rows, "points")
-        about = {"cut": each.cut, "source": each.world.source, "versions": versions()}
-        points += [{**each.place, **about, **point, "gain": _gain(point, at[0])} for point in at]
-        held = _means(each, rows, "verifiers")
+    for program, rows in zip(programs, solved.rows, strict=True):
+        at = _means(program, rows, "points")
+        about = {"cut": program.cut, "source": program.world.source, "versions": versions()}
+        points += [{**program.place, **about, **point, "gain": _gain(point, at[0])} for point in at]
+        held = _means(program, rows, "verifiers")
         rival = held[len(named)] if len(held) > len(named) else None
         for one, row in zip(named, held, strict=False):
             fields = {"verifier": one.label, "distance": row["upper"] - row["tokens"]}
-            lines.append({**each.place, **row, **fields, "beaten_by": _beaten_by(row, rival, at[0]["lower"])})
+            lines.append({**program.place, **row, **fields, "beaten_by": _beaten_by(row, rival, at[0]["lower"])})
     if run.plot is not None and points:
         solved.files[run.plot] = picture(points, lines, f"{programs[0].world}, {programs[0].scheme}")
-    return solved.finished(_result(points, lines, solved.files, any(each.cut for each in programs)))
+    return solved.finished(_result(points, lines, solved.files, any(program.cut for program in programs)))
 
 
 def _means(programs: Programs, roots: Sequence[Row], name: str) -> list[dict[str, Any]]:
@@ -143,11 +143,11 @@ def curve_row(
     held = [*named, *([base] if named and own.scheme.name in lossless_for(base.verifier.card) else [])]
     with bar(f"curve at root {root.name!r}", (len(biases) + len(held)) * STEPS) as tick:
         try:
-            found = with_points(traced(root, own.scheme, biases, goal, tick))
+            traced_row = with_points(traced(root, own.scheme, biases, goal, tick))
         except FrontierInterrupted as stop:
             remark(f"interrupted at bias {len(stop.points)} of {len(biases)}, with the gap that it had")
             raise AtHand(about, with_points(stop.points)) from None
-        return found | {"verifiers": _held(held, root, own.scheme, goal, tick)}
+        return traced_row | {"verifiers": _held(held, root, own.scheme, goal, tick)}
 
 
 def _texts(numbers: dict[str, Any]) -> dict[str, Any]:

@@ -38,12 +38,12 @@ APART = "the bounds are apart by more than the gap: float64 goes no further, or 
 
 def long_run_result(programs: Sequence[Programs], gap: float, run: Run) -> Result:
     """The bounds of each world on its scheme; raises as `draftproof.lp_analysis.long_run` does."""
-    one_each = [replace(each, roots=each.roots[:1]) for each in programs]
+    one_each = [replace(program, roots=program.roots[:1]) for program in programs]
     solved = run.solved(one_each, long_run_row, gap, gap=gap)
     rows = [
-        {**each.place, **row, "source": each.world.source}
-        for each, found in zip(programs, solved.rows, strict=True)
-        for row in found
+        {**program.place, **row, "source": program.world.source}
+        for program, of_roots in zip(programs, solved.rows, strict=True)
+        for row in of_roots
     ]
     notes = [NOTE, *([APART] if any(row["gap_float"] > gap for row in rows) else []), *check_note(solved.files)]
     title = "the most tokens a block in the long run, bounds in exact arithmetic"
@@ -53,11 +53,11 @@ def long_run_result(programs: Sequence[Programs], gap: float, run: Run) -> Resul
 def long_run_row(about: tuple[int, int], programs: Sequence[Programs], certified: bool, gap: float) -> Row:
     """The row of a world on its scheme."""
     own = programs[about[0]]
-    found = long_run_of(own.world, own.scheme, gap)
+    bounds = long_run_of(own.world, own.scheme, gap)
     row: dict[str, Any] = {"kind": "root", "versions": versions()}
-    for key, value in found.to_dict().items():
+    for key, value in bounds.to_dict().items():
         row |= {key: value} if isinstance(value, int) else number_fields(key, value)
-    return row | ({"proof": dumps(long_run_certificate(found))} if certified else {})
+    return row | ({"proof": dumps(long_run_certificate(bounds))} if certified else {})
 
 
 def long_run_of(world: World, scheme: DraftScheme, gap: float) -> LongRun:

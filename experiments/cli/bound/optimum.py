@@ -59,17 +59,17 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, run: Run) -> Result
     """
     _announce(programs, goal)
     solved = run.solved(programs, root_row, goal, **vars(goal))
-    done = [(each, rows) for each, rows in zip(programs, solved.rows, strict=True) if rows]
-    roots = [{**each.place, **row} for each, rows in done for row in rows]
-    groups = [row for each, rows in done for row in _group_rows(each, rows)]
+    done = [(program, rows) for program, rows in zip(programs, solved.rows, strict=True) if rows]
+    roots = [{**program.place, **row} for program, rows in done for row in rows]
+    groups = [row for program, rows in done for row in _group_rows(program, rows)]
     several = any(len(rows) > 1 for _, rows in done)
     tables = [
-        Table.of(_ROWS, [_mean_row(*each) for each in done]),
+        Table.of(_ROWS, [_mean_row(*pair) for pair in done]),
         Table.of(_ROOTS, roots, title="by root context", name="roots", shown=several),
     ]
     if groups:
         tables.append(Table.of(_GROUPS, groups, title="by group of prompts", name="groups"))
-    memory = [row for each, rows in done for row in _memory_rows(each, rows)]
+    memory = [row for program, rows in done for row in _memory_rows(program, rows)]
     if memory:
         tables.append(Table.of(_MEMORY, memory, title="by depth, what the draft forgets", name="memory"))
     notes = [*_notes(programs, roots, goal.gap), *check_note(solved.files)]
@@ -83,9 +83,11 @@ def optimum_result(programs: Sequence[Programs], goal: Goal, run: Run) -> Result
 
 def _announce(programs: Sequence[Programs], goal: Goal) -> None:
     """Say how many programs there are, and how long they take."""
-    items = [(each, root) for each in programs for root in each.roots]
-    paths = max(context_count(root.draft.vocab_size, each.scheme.depth) for each, root in items)
-    seconds = sum(expected_seconds(root.draft.vocab_size, each.scheme, root.draft, goal.gap) for each, root in items)
+    items = [(program, root) for program in programs for root in program.roots]
+    paths = max(context_count(root.draft.vocab_size, program.scheme.depth) for program, root in items)
+    seconds = sum(
+        expected_seconds(root.draft.vocab_size, program.scheme, root.draft, goal.gap) for program, root in items
+    )
     most = " at most" if len(programs) > 1 else ""
     remark(
         f"{counted(len(items), 'program')} over {paths:,.0f} paths{most}, {duration(seconds)}"
@@ -183,7 +185,7 @@ def _group_rows(programs: Programs, roots: Sequence[Row]) -> list[dict[str, Any]
 def _notes(programs: Sequence[Programs], roots: Sequence[Mapping[str, Any]], goal: float) -> list[str]:
     """What the bounds of a cut vocabulary are about, and why a gap stayed above the goal."""
     notes = []
-    cut = [each.scheme for each in programs if each.cut]
+    cut = [program.scheme for program in programs if program.cut]
     if any(not isinstance(scheme, Delayed) for scheme in cut):
         notes.append("this bounds the cut tables only; the scheme delayed bounds the whole vocabulary from both sides")
     if any(isinstance(scheme, Delayed) for scheme in cut):

@@ -102,19 +102,19 @@ class Run:
         compute: gives the row of one root. settings: what decides a row, beside its program and whether there is a
         certificate in it. Raises `InvalidInput`, before the work, for a certificate whose name is taken.
         """
-        cells = [(each, place) for each, own in enumerate(programs) for place in range(len(own.roots))]
+        cells = [(number, place) for number, own in enumerate(programs) for place in range(len(own.roots))]
         names = {proof: self._certificates(len(cells), middle) for proof, middle in PROOFS.items()}
         certified = self.certificate is not None
         name = partial(_name, programs, compute.__name__, {**settings, "certificate": certified})
         how: Any = {"kind": "root", "name": name, "resume": self.resume, "machines": self.machines}
         done = answers(cells, compute, programs, certified, *shared, **how)
         rows, files = [list[Row]() for _ in programs], dict[str, str | bytes]()
-        for (each, place), row in done.rows:
+        for (number, place), row in done.rows:
             own = {**row, "place": place}
             for proof in (proof for proof in PROOFS if f"proof{proof}" in row):
-                own[f"certificate{proof}"] = file = names[proof][cells.index((each, place))]
+                own[f"certificate{proof}"] = file = names[proof][cells.index((number, place))]
                 files[file] = row[f"proof{proof}"]
-            rows[each].append(own)
+            rows[number].append(own)
         return Solved(rows, files, done.result)
 
     def _certificates(self, count: int, middle: str) -> list[str]:

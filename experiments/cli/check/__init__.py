@@ -130,14 +130,14 @@ def check(
     else:
         worlds = find_worlds(USUAL if world is None else world, **sampled)
         listed = find_schemes(scheme, worlds, **lengths)
-        source, compute = [each.source for each in worlds], work.on_worlds
+        source, compute = [one.source for one in worlds], work.on_worlds
         shared = (worlds, settings, len(named) * len(listed) == 1)
 
-    cells = [(each, shape) for each in named for shape in listed]
+    cells = [(verifier, shape) for verifier in named for shape in listed]
     name = partial(_name, source, settings)
-    found = answers(cells, compute, *shared, kind="check", name=name, resume=resume, machines=machines)
-    rows = [(each, row) for (each, _), row in found.rows]
-    return found.result(result_of(rows, witness, saved=count is None))
+    done = answers(cells, compute, *shared, kind="check", name=name, resume=resume, machines=machines)
+    rows = [(verifier, row) for (verifier, _), row in done.rows]
+    return done.result(result_of(rows, witness, saved=count is None))
 
 
 def _name(source: Any, settings: Settings, cell: tuple[NamedVerifier, Any]) -> str:
@@ -154,9 +154,9 @@ def _own_schemes(scheme: Any, others: Mapping[str, Any]) -> Sequence[UserScheme 
         return None
     if scheme is None:
         return [None]
-    found = find_schemes(scheme)
-    own = [each for each in found if isinstance(each, UserScheme)]
-    return own if len(own) == len(found) else None
+    schemes = find_schemes(scheme)
+    own = [one for one in schemes if isinstance(one, UserScheme)]
+    return own if len(own) == len(schemes) else None
 
 
 def _enumerated(what: str, settings: Settings) -> Settings:

@@ -56,7 +56,7 @@ def columns_of(
     listed = list(SCHEMES) if schemes is None else schemes
     if isinstance(listed, str) or not isinstance(listed, Sequence):
         listed = [listed]
-    columns = [_column(each) for each in listed]
+    columns = [_column(scheme) for scheme in listed]
     for _, cases in columns:
         for case in cases:
             _assert_size(verifiers, case, count, settings)

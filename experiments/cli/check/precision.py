@@ -70,7 +70,7 @@ def precision_result(
     if any(told_note(world) for world in worlds):
         raise InvalidInput("low precision is measured with the q that drafts come from; leave out what tells another q")
     roots = {scheme: _roots(worlds, scheme) for scheme in schemes}
-    cells = [(named, scheme, each) for named in verifiers for scheme in schemes for each in precisions]
+    cells = [(named, scheme, precision) for named in verifiers for scheme in schemes for precision in precisions]
     trees = _planned(cells, roots, settings)
     sources = [world.source for world in worlds]
 
@@ -81,7 +81,7 @@ def precision_result(
         shared = roots, sources, tick
         done = answers(cells, _measured, *shared, kind="precision", name=name, resume=resume)
     rows = [row for _, row in done.rows]
-    alone = [_alone(scheme, each, roots[scheme]) for scheme in schemes for each in precisions]
+    alone = [_alone(scheme, precision, roots[scheme]) for scheme in schemes for precision in precisions]
     tables = [
         Table.of(_ROWS, rows, title=str(worlds[0])),
         Table.of(_ALONE, alone, title="rounded rows alone", name="precisions"),

@@ -62,18 +62,18 @@ def strings_result(
             raise InvalidInput(f"a rule of two tokenizers proposes one path, not {scheme}; give K=1")
     cells = [(name, scheme) for scheme in schemes for name in rules]
     sources = [world.source for world in worlds]
-    remark(f"{counted(len(cells), 'row')}, {counted(sum(len(each.roots(1)) for each in pairs), 'root')} each")
+    remark(f"{counted(len(cells), 'row')}, {counted(sum(len(pair.roots(1)) for pair in pairs), 'root')} each")
 
     def name_of(cell: tuple[str, DraftScheme]) -> str:
         return row_id("string rule", sources, cell[1], cell[0])
 
     done = answers(cells, _rule_row, rules, pairs, kind="string rule", name=name_of, resume=resume)
-    found = [row for _, row in done.rows]
+    rows_done = [row for _, row in done.rows]
     best = {}
     for scheme in schemes if not done.missing else ():
         if bounds := _best(scheme, pairs):
             best[str(scheme)] = bounds
-    rows = [{**row, "share": _share(row, best.get(row["scheme"]))} for row in found]
+    rows = [{**row, "share": _share(row, best.get(row["scheme"]))} for row in rows_done]
     spellings = [{"scheme": scheme, "lower": lower, "upper": upper} for scheme, (lower, upper) in best.items()]
     notes = ["best on path: of any lossless verifier of the target tokens that the rule proposes."]
     notes += [
@@ -101,7 +101,7 @@ def _share(row: Row, best: tuple[Fraction, Fraction] | None) -> float | None:
 
 
 def _weighted(scheme: DraftScheme, worlds: Sequence[StringsWorld]) -> tuple[list[TextRoot], list[Fraction]]:
-    weighted = [each for world in worlds for each in world.roots(scheme.depth)]
+    weighted = [weighted_root for world in worlds for weighted_root in world.roots(scheme.depth)]
     return [root for root, _ in weighted], [weight / len(worlds) for _, weight in weighted]
 
 
@@ -111,11 +111,11 @@ def _rule_row(
     """The row of a rule: means over the roots, lossless at all of them; the witness of a refutation."""
     name, scheme = about
     rule, (roots, weights) = rules[name], _weighted(scheme, worlds)
-    found = [checked(rule, root) for root in roots]
+    checks = [checked(rule, root) for root in roots]
     keys = ("characters", "best", "token_variation", "text_variation")
-    means = {key: mixture(weights, [getattr(one, key) for one in found]) for key in keys}
-    means["block_efficiency"] = mixture(weights, [one.tokens for one in found])
-    lossless = all(one.lossless for one in found)
+    means = {key: mixture(weights, [getattr(one, key) for one in checks]) for key in keys}
+    means["block_efficiency"] = mixture(weights, [one.tokens for one in checks])
+    lossless = all(one.lossless for one in checks)
     row = {
         "kind": "string rule",
         "verifier": name,
@@ -133,8 +133,8 @@ def _rule_row(
     for key, value in means.items():
         row |= number_fields(key, value)
     if not lossless:
-        wrong = next(root for root, one in zip(roots, found, strict=True) if not one.lossless)
-        [world] = [each for each in worlds if each.pair is wrong.pair]
+        wrong = next(root for root, one in zip(roots, checks, strict=True) if not one.lossless)
+        [world] = [world for world in worlds if world.pair is wrong.pair]
         of_pair = [root for root in roots if root.pair is wrong.pair]
         row["witness"] = {"verifier": name, "world": str(world), **_shrunk(rule, of_pair)}
     return row
@@ -146,9 +146,9 @@ def _shrunk(rule: StringRule | NamedVerifier, roots: Sequence[TextRoot]) -> dict
         for depth in range(1, roots[0].depth + 1):
             for root in roots:
                 small = TextRoot(root.pair, root.history, drafted, depth)
-                found = checked(rule, small)
-                if not found.lossless:
-                    return {"history": written(small), "drafted": drafted, "depth": depth, "fails": found.witness}
+                check = checked(rule, small)
+                if not check.lossless:
+                    return {"history": written(small), "drafted": drafted, "depth": depth, "fails": check.witness}
     raise AssertionError("the largest is refuted")
 
 
@@ -156,15 +156,15 @@ def _best(scheme: DraftScheme, worlds: Sequence[StringsWorld]) -> tuple[Fraction
     """The optimum over all spellings, a mean over the histories; None where it is too large."""
     roots, weights = _weighted(scheme, worlds)
     with bar("optima", len(roots)) as tick:
-        found = []
+        optima = []
         for root in roots:
             try:
-                found.append(spelled_optimum(root))
+                optima.append(spelled_optimum(root))
             except TooLarge as error:
                 remark(f"without the optimum over all spellings: {error}")
                 return None
             tick(1)
-    lower, upper = (mixture(weights, [getattr(one, side) for one in found]) for side in ("lower", "upper"))
+    lower, upper = (mixture(weights, [getattr(one, side) for one in optima]) for side in ("lower", "upper"))
     return Fraction(lower), Fraction(upper)
 
 

@@ -127,7 +127,7 @@ def result_of(rows: Sequence[tuple[NamedVerifier, Row]], witness: str | None, sa
         lines = instance_rows(instance, violated.get("context"))
         instances += [{**line, "verifier": violated["verifier"], "scheme": violated["scheme"]} for line in lines]
     if witnesses:
-        title = WITNESSED if any("context" in each for each in witnesses) else "fails on"
+        title = WITNESSED if any("context" in violated for violated in witnesses) else "fails on"
         tables.append(Table.of(WITNESS, witnesses, title=title, name="witness", shown=alone))
         tables.append(instance_table(instances, shown=alone))
     [(named, row), *_] = rows
@@ -145,9 +145,9 @@ def _crossed(result: Result) -> Result:
         return result
     cells = {(row["verifier"], row["scheme"]): _cell(row) for row in rows}
     lines = [[named, *(cells[named, scheme] for scheme in schemes)] for named in verifiers]
-    table = Table([Column("verifier"), *(Column(each, "verdict", each) for each in schemes)], lines, name="table")
+    table = Table([Column("verifier"), *(Column(scheme, "verdict", scheme) for scheme in schemes)], lines, name="table")
     fails = [f"{row['verifier']} on {row['scheme']}: {row['fails']}" for row in rows if row["fails"]]
-    return replace(result, tables=[*(replace(each, shown=False) for each in result.tables), table], notes=fails)
+    return replace(result, tables=[*(replace(made, shown=False) for made in result.tables), table], notes=fails)
 
 
 def _cell(row: Mapping[str, Any]) -> str:

@@ -59,7 +59,8 @@ class Run:
         self.ends_early = len(self.worlds) > 1 or isinstance(first, GridWorld)
         self.cases: Iterable[Case]
         if len(self.worlds) > 1:
-            self.planned, self.sample = len(self.worlds), [each.cases(depth, arithmetic)[0] for each in self.worlds[:4]]
+            self.planned = len(self.worlds)
+            self.sample = [world.cases(depth, arithmetic)[0] for world in self.worlds[:4]]
             self.cases = (case for world in self.worlds for case in world.cases(depth, arithmetic))
         elif isinstance(first, GridWorld):
             with named_errors(f"grid:denominator={first.denominator}"):
@@ -120,7 +121,7 @@ class Run:
             "arithmetic": self.settings.arithmetic,
             "engine": self.engine,
             "rounding_decides": _ROUNDED if law["rounding_decides"] else None,
-            "source": [each.source for each in self.worlds],
+            "source": [world.source for world in self.worlds],
         }
 
     def roots(self) -> list[dict[str, Any]]:
@@ -221,7 +222,7 @@ def find_witness(
     named: NamedVerifier,
     scheme: DraftScheme,
     case: Case,
-    found: Check,
+    result: Check,
     engine: str = "auto",
     shrunk: bool = True,
     drawn: Samplings | None = None,
@@ -233,11 +234,11 @@ def find_witness(
     verifier, unshrunk = named.verifier, None
     try:
         exact = case.rows(scheme.depth)
-        unshrunk = Witness.of(exact, found, shrunk=False)
+        unshrunk = Witness.of(exact, result, shrunk=False)
         if isinstance(verifier, Planned):
             return unshrunk
         known = check(verifier, exact.target, exact.draft, scheme, engine=engine)
-        if known.lossless and found.arithmetic == known.arithmetic:
+        if known.lossless and result.arithmetic == known.arithmetic:
             raise NoFunction(f"it was refuted on {cut(case.name)}, but not in a second run on that")
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk

@@ -146,7 +146,7 @@ def compare(
 def _result(
     plan: Plan,
     cells: Sequence[Cell],
-    found: Sequence[Cell],
+    with_rows: Sequence[Cell],
     store: Mapping[str, Row],
     sides: Collection[str],
     costs: TimeModel | None,
@@ -163,13 +163,13 @@ def _result(
         raise InvalidVerifier(failures[0])
     chosen = policy_rows(policies, [row["law"] for row in rows]) if policies else []
     more = [*views.by_root(rows)] if "root" in sides else []
-    more += [by_tables.depth_table(plan, rows, found, store)] if "depth" in sides else []
+    more += [by_tables.depth_table(plan, rows, with_rows, store)] if "depth" in sides else []
     notes = [*views.notes(rows), *([by_tables.DEPTH_NOTE] if "depth" in sides else [])]
     if LONG_RUN in sides:
         more.append(by_tables.long_run_table(plan, rows))
         notes += [by_tables.LONG_RUN_NOTE] if more[-1].shown else []
     notes += [GROUPS_NOTE] if getattr(first, "groups", ()) else []
-    notes += dict.fromkeys(note for each in plan.places if (note := told_note(each.world)))
+    notes += dict.fromkeys(note for place in plan.places if (note := told_note(place.world)))
     others = f" and {len(plan.places) - 1:,} more" if len(plan.places) > 1 else ""
     title = f"{first}{others}, {plan.settings.arithmetic}"
     picture = views.picture(rows, title) if plot else b""
@@ -196,7 +196,7 @@ def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterato
 def _only_toml(verifiers: Verifiers | None) -> str | None:
     """The file of parameters, where that is given in place of verifiers."""
     listed = verifiers if isinstance(verifiers, (list, tuple)) else [verifiers]
-    texts = [each for each in listed if isinstance(each, str)]
+    texts = [text for text in listed if isinstance(text, str)]
     if not any(text.endswith(".toml") for text in texts):
         return None
     if len(texts) > 1:
@@ -207,9 +207,9 @@ def _only_toml(verifiers: Verifiers | None) -> str | None:
 def _only_texts(name: str, given: Any) -> list[str]:
     """One or several texts, each once; raises `InvalidInput` for anything else. name: of the parameter."""
     listed = [] if given is None else given if isinstance(given, (list, tuple)) else [given]
-    for each in listed:
-        if not isinstance(each, str):
-            raise InvalidInput(f"{name} {cut(repr(each))}: give a text, or several")
+    for text in listed:
+        if not isinstance(text, str):
+            raise InvalidInput(f"{name} {cut(repr(text))}: give a text, or several")
     return list(dict.fromkeys(listed))
 
 
@@ -228,11 +228,11 @@ def _plan(given: Mapping[str, Any]) -> Plan:
         for word in ("--" + name.replace("_", "-"), value)
     )
 
-    def place(each: Any, sampling: str | None) -> Place:
-        [world] = find_worlds([each], sampling, **sampled)
+    def place(given_world: Any, sampling: str | None) -> Place:
+        [world] = find_worlds([given_world], sampling, **sampled)
         if isinstance(world, GridWorld):
             raise InvalidInput("a grid is for check, which judges each of its instances; compare averages over roots")
-        return Place(world, each if isinstance(each, str) else None, sampling, others)
+        return Place(world, given_world if isinstance(given_world, str) else None, sampling, others)
 
     named = None if given["verifiers"] is None else as_verifiers(given["verifiers"])
     assert_distinct(named or ())
@@ -257,7 +257,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
         raise InvalidInput(f"{count:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
     away = {"resume": given["resume"] is not None, "dask": given["dask"] is not None, "jobs": given["jobs"] > 1}
     refuse_objects(away, {name: given[name] for name in ("verifiers", "world", "scheme")})
-    singles = [(each, sampling) for sampling in samplings for each in worlds]
+    singles = [(one_world, sampling) for sampling in samplings for one_world in worlds]
     plan.places = [first, *(place(*single) for single in singles[1:])]
     plan.schemes = _schemes(given, plan.places) if len(singles) > 1 else schemes
     return plan
@@ -269,11 +269,11 @@ def _schemes(given: Mapping[str, Any], places: Sequence[Place]) -> list[DraftSch
     made = find_schemes(given["scheme"], [place.world for place in places], **lengths)
     budget, most_nodes, deepest = (given[name] for name in ("budget", "max_nodes", "max_depth"))
     return [
-        each
-        for each in made
-        if budget in (None, each.nodes)
-        and (most_nodes is None or each.nodes <= most_nodes)
-        and (deepest is None or each.depth <= deepest)
+        shape
+        for shape in made
+        if budget in (None, shape.nodes)
+        and (most_nodes is None or shape.nodes <= most_nodes)
+        and (deepest is None or shape.depth <= deepest)
     ]
 
 

@@ -66,9 +66,9 @@ def _trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
 
 def depth_cells(plan: Plan) -> list[Cell]:
     """The rows that the tables need beside those of the comparison."""
-    needed = [each for scheme in plan.schemes for side in compared_trees(scheme)[:2] for each in side]
+    needed = [shape for scheme in plan.schemes for side in compared_trees(scheme)[:2] for shape in side]
     compared = set(plan.schemes)
-    schemes = list(dict.fromkeys(each for each in needed if each.depth and each not in compared))
+    schemes = list(dict.fromkeys(shape for shape in needed if shape.depth and shape not in compared))
     return [cell for number in range(len(plan.places)) for cell in plan.laws(number, schemes)]
 
 

@@ -124,18 +124,18 @@ class Plan:
 
         Raises `TooLarge` for one that does not fit, where there are no limits, and `InvalidInput` where none is left.
         """
-        found = [cell for number in range(len(self.places)) for cell in self.laws(number, self.schemes)]
-        if not found and self.limits != Limits():
+        cells = [cell for number in range(len(self.places)) for cell in self.laws(number, self.schemes)]
+        if not cells and self.limits != Limits():
             raise InvalidInput("no row is below the limits; raise most_runs and most_steps, or leave them out")
-        if not found:
+        if not cells:
             raise InvalidInput(f"none of the verifiers is for {self.schemes[0]}; name others, or another scheme")
-        found += self._optima()
+        cells += self._optima()
         for label, schemes in self.left_out.items():
             first, *others = schemes
             more = f" and {len(others)} more" if others else ""
             limited = "" if self.limits == Limits() else ", or its rows are above a limit"
             remark(f"{label} is not for trees of {first}{more}{limited}: left out")
-        return found
+        return cells
 
     def laws(self, number: int, schemes: Sequence[DraftScheme]) -> list[Cell]:
         """The rows of all verifiers in one world."""
@@ -168,7 +168,7 @@ class Plan:
     def _declares_others(self, named: NamedVerifier, scheme: DraftScheme) -> bool:
         """Whether it is left out as it declares other schemes; one that is named and is for none here is judged."""
         card = named.verifier.card
-        asked = self.named is not None and all(declares_other_schemes(card, each) for each in self.schemes)
+        asked = self.named is not None and all(declares_other_schemes(card, other) for other in self.schemes)
         return not asked and declares_other_schemes(card, scheme)
 
     def _cost(self, place: Place, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:

@@ -56,8 +56,8 @@ class PolicyRequest:
 def split(subjects: Any) -> tuple[Any, list[str]]:
     """The verifiers among the subjects of a comparison, None where there are none, and the policies, each once."""
     listed = list(subjects) if isinstance(subjects, (list, tuple)) else [subjects]
-    policies = [each for each in listed if isinstance(each, str) and is_policy(each)]
-    verifiers = [each for each in listed if each not in policies]
+    policies = [subject for subject in listed if isinstance(subject, str) and is_policy(subject)]
+    verifiers = [subject for subject in listed if subject not in policies]
     return (verifiers or None) if policies else subjects, list(dict.fromkeys(policies))
 
 

@@ -66,13 +66,13 @@ def table_rows(plan: Plan, cells: Sequence[Cell], stored: Mapping[str, Row], cos
             about = {key: cell.scheme.as_dict().get(key) for key in ("K", "L1", "L2")}
             about |= {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "nodes": cell.scheme.nodes}
             about |= {"shape": shape_name(cell.scheme), "control": cell.verifier.verifier.card.control}
-            found = stored[cell.strong_id] | about
-            row = found | {"world": place.label, "sampling": place.sampling, "place": cell.place, "law": found}
+            law = stored[cell.strong_id] | about
+            row = law | {"world": place.label, "sampling": place.sampling, "place": cell.place, "law": law}
             row |= {"scheme": str(cell.scheme), "of": cell.scheme}
-            if found["kind"] != FAILURE:
-                row["depth_distribution"] = found.get("depth_distribution_exact", found["depth_distribution"])
-                row |= _optimum(found, bounds.get((cell.place, cell.scheme)))
-                row |= costs.row_fields(found) if costs else {}
+            if law["kind"] != FAILURE:
+                row["depth_distribution"] = law.get("depth_distribution_exact", law["depth_distribution"])
+                row |= _optimum(law, bounds.get((cell.place, cell.scheme)))
+                row |= costs.row_fields(law) if costs else {}
             groups.setdefault((cell.place, cell.scheme), []).append(row | {"verdict": _verdict(row)})
     return [row for group in groups.values() for row in sorted(group, key=_rank)]
 
@@ -80,15 +80,15 @@ def table_rows(plan: Plan, cells: Sequence[Cell], stored: Mapping[str, Row], cos
 def _optimum(law: Row, bound: Row | None) -> Row:
     if bound is None:
         return {}
-    found = {"optimum": bound["lower"], "optimum_upper": bound["upper"], "optimum_upper_float": bound["upper_float"]}
+    fields = {"optimum": bound["lower"], "optimum_upper": bound["upper"], "optimum_upper_float": bound["upper_float"]}
     if bound["cut"]:  # the bounds of a cut vocabulary differ by more than the gap of the solver
-        found["at_most"] = bound["upper"]
+        fields["at_most"] = bound["upper"]
     if law["lossless"] and law["arithmetic"] == "rational":
-        found["gap"] = Fraction(bound["upper"]) - Fraction(law["block_efficiency"])
+        fields["gap"] = Fraction(bound["upper"]) - Fraction(law["block_efficiency"])
     elif law["lossless"]:
         gap = bound["upper_float"] - law["block_efficiency_float"]
-        found["gap"] = gap if abs(gap) > ROUNDING else 0.0
-    return found
+        fields["gap"] = gap if abs(gap) > ROUNDING else 0.0
+    return fields
 
 
 def _verdict(row: Row) -> str:
@@ -127,8 +127,8 @@ def roots(rows: Sequence[Row]) -> Table:
 
 def laws_of(row: Row) -> Sequence[Row]:
     """What is stored for each root context of a row."""
-    found: Sequence[Row] = row["law"].get("roots", ())
-    return found
+    laws: Sequence[Row] = row["law"].get("roots", ())
+    return laws
 
 
 def by_root(rows: Sequence[Row]) -> Iterator[Table]:
@@ -156,11 +156,11 @@ def best(rows: Sequence[Row]) -> Table:
     def measure(row: Row) -> float:
         return float(row["speedup"] if timed else row.get("steady_state_float") or row["block_efficiency_float"])
 
-    found: dict[str, Row] = {}
+    best_rows: dict[str, Row] = {}
     for row in trees or known:
-        if row["verifier"] not in found or measure(row) > measure(found[row["verifier"]]):
-            found[row["verifier"]] = row
-    ranked = sorted(found.values(), key=lambda row: (*_rank(row)[:2], -round(measure(row), 9)))
+        if row["verifier"] not in best_rows or measure(row) > measure(best_rows[row["verifier"]]):
+            best_rows[row["verifier"]] = row
+    ranked = sorted(best_rows.values(), key=lambda row: (*_rank(row)[:2], -round(measure(row), 9)))
     drafted, mean = Column("nodes", "count", "drafted"), Column("block_efficiency", "exact", "E[tau+1]")
     columns = columns_of(known, drafted, mean, *_OPTIMUM, *_SPEED, Column("verdict", "verdict", "lossless"))
     paths = "; the longest single path brings more tokens a pass, and costs more drafts"

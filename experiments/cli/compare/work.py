@@ -90,7 +90,7 @@ class Rows:
     def _evaluator(self, place: int, named: NamedVerifier) -> Evaluator:
         """That of a verifier in a world; rows of one world come together."""
         if (place, named.spec) not in self._evaluators:
-            self._evaluators = {key: each for key, each in self._evaluators.items() if key[0] == place}
+            self._evaluators = {key: evaluator for key, evaluator in self._evaluators.items() if key[0] == place}
             self._evaluators[place, named.spec] = self._settings.evaluator(named)
         return self._evaluators[place, named.spec]
 

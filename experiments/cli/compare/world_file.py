@@ -40,7 +40,7 @@ def read(path: str, verb: Callable[..., Any], allow_code: bool) -> dict[str, Any
     except RecursionError:
         raise InvalidInput(f"{cut(path)} is nested too deeply; make it flatter") from None
     parameters = signature(verb, eval_str=True).parameters
-    known = {name: typed(each.annotation) for name, each in parameters.items() if name not in OWN}
+    known = {name: typed(parameter.annotation) for name, parameter in parameters.items() if name not in OWN}
     for name, value in fields.items():
         if name not in known:
             raise InvalidInput(f"{cut(path)}: unknown key {cut(repr(name))}; known: {', '.join(known)}")
@@ -64,14 +64,14 @@ def _fits(value: Any, kind: Any) -> bool:
     if kind in (int, float):
         return isinstance(value, int if kind is int else (int, float))
     if kind == list[str] and isinstance(value, list):
-        return bool(value) and all(isinstance(each, str) for each in value)
+        return bool(value) and all(isinstance(text, str) for text in value)
     return isinstance(value, (str, int))
 
 
 def merged(given: Mapping[str, Any], path: str, verb: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of a call with those of a file; raises `InvalidInput` for what both give."""
     read_from_file = read(path, verb, given["allow_code"])
-    defaults = {name: each.default for name, each in signature(verb).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in signature(verb).parameters.items()}
     for name in read_from_file:
         if name != "verifiers" and given[name] != defaults[name]:
             raise InvalidInput(f"{name} is given, and {cut(path)} gives it too; leave one of them out")

@@ -85,7 +85,7 @@ def prove(
     size = _size(vocab)
     request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, numbers, max_trees)
     others = [] if other is None else [replace(request, named=other)]
-    if any(each.nameless for each in (request, *others)):
+    if any(one.nameless for one in (request, *others)):
         _refuse(
             "an object of Python, which no file can name", {"certificate": certificate, "resume": resume, "dask": dask}
         )

@@ -165,10 +165,10 @@ def relation_row(
     A refutation has its `Counterexample`.
     """
     requests = request, replace(request, named=other)
-    (one, shape), (two, _) = (each.subject_and_shape() for each in requests)
+    (one, shape), (two, _) = (asked.subject_and_shape() for asked in requests)
     trees, label = request.trees(shape), f"{request.named.label} {kind} {other.label}"
     start, store = time.perf_counter(), Store(None) if store is None else store
-    first, second = (StepExecutor(each, machines, store) for each in requests)
+    first, second = (StepExecutor(asked, machines, store) for asked in requests)
     differences = len(shape.contexts) * (shape.vocab_size if kind == EQUALS else 1)
     with _working(label, shape, 2 * trees + differences, [first, second], seconds):
         explorer = Explorer(RecordingOracle(shape.ring))
@@ -191,15 +191,15 @@ def relation_row(
     }
 
 
-def _row(request: Request, shape: Shape, found: Proof | Relation, start: float) -> Row:
+def _row(request: Request, shape: Shape, answer: Proof | Relation, start: float) -> Row:
     """The fields that every answer about one shape has."""
-    refuted = found.refutation if isinstance(found, Proof) else found.counterexample
+    refuted = answer.refutation if isinstance(answer, Proof) else answer.counterexample
     return {
         "verifier": request.named.label,
         "vocab_size": shape.vocab_size,
         "scheme": shape.scheme.as_dict(),
         "zeros": shape.zeros,
-        "verdict": "proved" if found.proved else "refuted" if refuted else "open",
+        "verdict": "proved" if answer.proved else "refuted" if refuted else "open",
         "seconds": round(time.perf_counter() - start, 3),
         "versions": versions(),
     }
@@ -251,7 +251,7 @@ def theorem_result(request: Request, row: Row, larger: Row | None, witness_file:
         again = check_again(request.named, scheme_flag(witness.instance.scheme), file)
         tables, files = witness_tables(witness, file, again), {file: witness.instance.dumps()}
     elif row["verdict"] == "open":
-        words, notes = f"NOT PROVED {about}", [f"undecided where {each}" for each in row["undecided"]]
+        words, notes = f"NOT PROVED {about}", [f"undecided where {region}" for region in row["undecided"]]
     else:
         words = f"LOSSLESS {about}"
     if row["formulas"]:

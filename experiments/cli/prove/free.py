@@ -148,7 +148,7 @@ def subject_of(verifier: Verifier, free: Sequence[str], size: int, scheme: Draft
         return with_values(name, names, lambda values: FreeRaces(verifier, racing, kind, values))
     special = [SOLVED] if name in _SOLVERS else [CHOICES, WEIGHTS] if name in RACES else []
     parameters = verifier.card.parameters
-    wrong = next((each for each in free if each not in parameters), None)
+    wrong = next((parameter for parameter in free if parameter not in parameters), None)
     if wrong is not None:
         known = ", ".join([*parameters, *special]) or "nothing"
         raise InvalidInput(f"free {wrong}: {name} can leave free {known}")

@@ -85,14 +85,16 @@ class StepExecutor:
     def _steps(self, name: str, kind: str, laws: Sequence[Law], tasks: Sequence[Any]) -> Iterator[Step]:
         """Results by number: the stored ones first."""
         names = [self.request.row_id("step", step=name, task=task) for task in tasks]
-        known = [number for number, each in enumerate(names) if each in self.store]
+        known = [number for number, name in enumerate(names) if name in self.store]
         self.reused += len(known)
         for number in known:
             self.done()
             yield number, self.store[names[number]]["result"]
         missing = [number for number in range(len(tasks)) if names[number] not in self.store]
         worker = Worker(self.request, kind, laws)
-        for number, result in self.machines.after_a_while(_work, [(each, tasks[each]) for each in missing], worker):
+        for number, result in self.machines.after_a_while(
+            _work, [(number, tasks[number]) for number in missing], worker
+        ):
             row = {"kind": "step", "strong_id": names[number], "step": name.partition(" of ")[0], "result": result}
             self.store.add(row)
             self.done()

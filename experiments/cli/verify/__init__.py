@@ -55,25 +55,25 @@ def verify(
         about_rows = Instance.load(instance) if instance else None
         with named_errors(cut(file)):
             try:
-                found = {"valid": True, **bounds.KINDS[stated](fields, about_rows)}
+                checked = {"valid": True, **bounds.KINDS[stated](fields, about_rows)}
             except InvalidInput as error:
-                found = {"valid": False, "reason": str(error)}
+                checked = {"valid": False, "reason": str(error)}
     elif stated in theorems.KINDS:
         if instance is not None:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about all p and q; leave the instance out")
         about = theorems.code_of(fields)
-        if foreign := [each for each in named if each not in about]:
+        if foreign := [spec for spec in named if spec not in about]:
             raise InvalidInput(f"{cut(file)} is not about {foreign[0]}; leave it out")
         with named_errors(cut(file)):
-            found = theorems.KINDS[stated](fields, named, max_trees)
+            checked = theorems.KINDS[stated](fields, named, max_trees)
     else:
         known = ", ".join(map(repr, [*bounds.KINDS, *theorems.KINDS]))
         raise InvalidInput(f"{cut(file)} is no certificate: its format is {cut(repr(stated))}; known: {known}")
-    return _result(file, stated, found)
+    return _result(file, stated, checked)
 
 
-def _result(file: str, stated: str, found: dict[str, Any]) -> Result:
+def _result(file: str, stated: str, said: dict[str, Any]) -> Result:
     """The result of a check. found: its fields, and as `notes` what people read of a valid certificate."""
-    valid, notes = found["valid"], found.pop("notes", [])
-    row = {"verdict": "VALID" if valid else "REJECTED", "certificate": file, "format": stated, **found}
-    return Result(printable(file), [Table.whole(_ROW, [row])], notes if valid else [found["reason"]], 0 if valid else 1)
+    valid, notes = said["valid"], said.pop("notes", [])
+    row = {"verdict": "VALID" if valid else "REJECTED", "certificate": file, "format": stated, **said}
+    return Result(printable(file), [Table.whole(_ROW, [row])], notes if valid else [said["reason"]], 0 if valid else 1)

@@ -84,7 +84,7 @@ def product(*factors: Polynomial) -> Polynomial:
 def linear(functions: Sequence[Name], variables: Sequence[Name] | None) -> Sum:
     """The sum of functions, or where there are variables, of each function times its variable."""
     if variables is None:
-        return [(each,) for each in functions]
+        return [(function,) for function in functions]
     return list(zip(functions, variables, strict=True))
 
 
@@ -107,7 +107,7 @@ class Checker:
             self.functions[number] = [polynomials[place] for place in parts]
         self.kind: str = fields["kind"]
         self.counts, self.lengths, self.deepest = Counter[str](), set[int](), 0
-        known = {each: ">" for each in polynomials if all(not names and value > 0 for names, value in each)}
+        known = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
         known[ZERO] = "="
         for step in fields["steps"]:
             self.names: list[Any] = step["names"]
@@ -144,8 +144,8 @@ class Checker:
                 known = self.with_condition(known, here, *condition)
             if known[ZERO] == ">":  # 0 > 0 says that there is nothing in this case
                 continue
-            found = [(*one, *other) for one in self.sum_of(known, here, case["sum"], drafted) for other in times]
-            self.check_equal(known, here, "values in cases", found, [*value, *case["rest"]])
+            total = [(*one, *other) for one in self.sum_of(known, here, case["sum"], drafted) for other in times]
+            self.check_equal(known, here, "values in cases", total, [*value, *case["rest"]])
             allowed = [">", ">=", "="] if self.kind == DOMINATES and not value else ["="]
             require(self.sign(known, case["rest"]) in allowed, here, "nothing says that it is as claimed")
 
@@ -154,7 +154,7 @@ class Checker:
         new = {f"{side}{token}": variable(f"{side}{token}") for token in tokens for side in "pq" if type(token) is int}
         known = {**around, **dict.fromkeys(new.values(), ">")}
         require(len(known) == len(around) + 2 * len(tokens), place, f"{', '.join(new)}: not all are new")
-        self.functions.update((name, [each]) for name, each in new.items())
+        self.functions.update((name, [own]) for name, own in new.items())
         return known
 
     def with_condition(self, known: Known, place: str, sign: str, name: Name, *terms: Product) -> Known:
@@ -173,7 +173,7 @@ class Checker:
 
     def sign(self, known: Known, products: Sum) -> str:
         """What the signs of factors say of a sum of products: ">", ">=", "=", or "?" for nothing."""
-        factors = [{">", *(known.get(self.functions[name][0], "?") for name in each)} for each in products]
+        factors = [{">", *(known.get(self.functions[name][0], "?") for name in names)} for names in products]
         factors = [signs for signs in factors if "=" not in signs]  # the others are 0
         if not factors:
             return "="
@@ -185,23 +185,23 @@ class Checker:
         """Check that two sums of products are equal, over their common denominator. what: counted under this name."""
         self.counts[what] += 1
         place = f"{place}, {what}"
-        products = [*left, *((MINUS, *each) for each in right)]
-        factors = [[self.functions[name] for name in each] for each in products]
-        denominators = [Counter(below for _, *belows in each for below in belows) for each in factors]
+        products = [*left, *((MINUS, *names) for names in right)]
+        factors = [[self.functions[name] for name in names] for names in products]
+        denominators = [Counter(below for _, *belows in one for below in belows) for one in factors]
         common = reduce(Counter.__or__, denominators, Counter[Polynomial]())
         names = {
             name
-            for each in factors
-            for function in each
+            for one in factors
+            for function in one
             for part in function
             for monomial, _ in part
             for name in monomial
         }
         require(all(variable(name) in known for name in names), place, f"one of {sorted(names)} may not occur")
-        require(all(known.get(each) == ">" for each in common), place, "nothing says that all denominators are > 0")
+        require(all(known.get(below) == ">" for below in common), place, "nothing says that all denominators are > 0")
         terms: list[tuple[Monomial, Fraction]] = []
-        for each, own in zip(factors, denominators, strict=True):
-            terms += product(*(numerator for numerator, *_ in each), *(common - own).elements())
+        for one, own in zip(factors, denominators, strict=True):
+            terms += product(*(numerator for numerator, *_ in one), *(common - own).elements())
         require(not polynomial(terms), place, "the two sides differ")
 
     def sum_of(self, known: Known, place: str, fields: Any, drafted: Drafted) -> Sum:
@@ -239,7 +239,7 @@ class Checker:
         value: list[Product] = []
         verifiers = zip(ENTERS[self.kind], fields["verdicts"], drafted.totals, strict=True)
         for number, (enters, masses, total) in enumerate(verifiers):
-            added = [*((mass,) for *_, mass in masses), *((each["masses"][number],) for each in later)]
+            added = [*((mass,) for *_, mass in masses), *((part["masses"][number],) for part in later)]
             self.check_equal(known, place, "masses of verdicts", added, total)
             for *accepted, token, mass in masses:
                 require(tuple(accepted) in nodes, place, f"{accepted} was not drafted")
@@ -247,10 +247,10 @@ class Checker:
                     value.append((*enters, mass))
                 if self.kind == LOSSLESS and tuple(accepted[: len(context)]) == context:
                     value.append((mass, f"p{names[-1]}"))
-        for each in later:
-            below = Drafted(nodes, [[(mass,)] for mass in each["masses"]])
-            self.check_cases(known, place, each["cases"], below, [], ONE, [(each["value"],)])
-            value.append((each["value"],))
+        for part in later:
+            below = Drafted(nodes, [[(mass,)] for mass in part["masses"]])
+            self.check_cases(known, place, part["cases"], below, [], ONE, [(part["value"],)])
+            value.append((part["value"],))
         return value
 
     def is_counted(self, accepted: Sequence[Any], token: Any) -> bool:

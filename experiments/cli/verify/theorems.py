@@ -33,21 +33,21 @@ def check_at_one_size(fields: dict[str, Any], code: Sequence[str], max_trees: in
     if kind not in (LOSSLESS, EQUALS, DOMINATES):
         raise InvalidInput(f"its kind is {cut(repr(kind))}, not {LOSSLESS}, {EQUALS} or {DOMINATES}")
     named = [request.named] if kind == LOSSLESS else [request.named, _verifier(fields, "other", code)]
-    subjects, (shape, *_) = zip(*(replace(request, named=each).subject_and_shape() for each in named), strict=True)
+    subjects, (shape, *_) = zip(*(replace(request, named=one).subject_and_shape() for one in named), strict=True)
     request.trees(shape)
-    with named_errors(f" {kind} ".join(each.label for each in named)):
+    with named_errors(f" {kind} ".join(one.label for one in named)):
         check = checked(fields, kind, subjects, shape)
-    found = check.found
-    if isinstance(found, Proof):
+    judged = check.found
+    if isinstance(judged, Proof):
         label = request.named.verifier.card.name if request.free else request.named.label
         claim = f"{label}: LOSSLESS {at_one_size.about_text(shape, len(subjects[0].parameters))}"
-        counts = fields_of(found)
+        counts = fields_of(judged)
         said = f"{counts['runs']} runs at its points, {counts['solver_questions']} queries of the solver, "
-        said += f"{found.identities} identities"
+        said += f"{judged.identities} identities"
     else:
         claim = f"{named[0].label} {at_one_size.RELATION[kind]} {named[1].label} {at_one_size.about_text(shape, 0)}"
-        counts = {"cells": found.cells, "certified": found.certified, "solved": found.solved}
-        said = f"{found.cells} cells, {found.certified} by multiplication only, {found.solved} by the solver"
+        counts = {"cells": judged.cells, "certified": judged.certified, "solved": judged.solved}
+        said = f"{judged.cells} cells, {judged.certified} by multiplication only, {judged.solved} by the solver"
     return {"valid": check.valid, "reason": check.reason, **counts, "notes": [claim, check.reason, said]}
 
 
@@ -79,7 +79,7 @@ KINDS: dict[str, Callable[[dict[str, Any], Sequence[str], int], dict[str, Any]]]
 def code_of(fields: dict[str, Any]) -> list[Any]:
     """The code of files that a theorem is about, as `FILE.py:NAME`."""
     stated = [(fields.get(about), key) for about, key in (("verifier", "spec"), ("other", "spec"), ("scheme", "file"))]
-    return [each.get(key) for each, key in stated if isinstance(each, dict)]
+    return [part.get(key) for part, key in stated if isinstance(part, dict)]
 
 
 def _request(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> Request:
@@ -102,10 +102,10 @@ def _verifier(fields: dict[str, Any], key: str, code: Sequence[str]) -> NamedVer
         spec = f"{stated.get('name')}:{parameters}".removesuffix(":")
         if from_file(spec):
             raise InvalidInput(f"its {key} is {cut(repr(stated))}, which is no name of the registry")
-    found = find_verifier(spec)
-    if found.identity != stated:
-        raise InvalidInput(f"it is about {key} {cut(repr(stated))}, and {spec} is now {cut(repr(found.identity))}")
-    return found
+    named = find_verifier(spec)
+    if named.identity != stated:
+        raise InvalidInput(f"it is about {key} {cut(repr(stated))}, and {spec} is now {cut(repr(named.identity))}")
+    return named
 
 
 def _scheme(fields: dict[str, Any], code: Sequence[str]) -> DraftScheme:
@@ -113,10 +113,10 @@ def _scheme(fields: dict[str, Any], code: Sequence[str]) -> DraftScheme:
     if not isinstance(stated, dict) or "file" not in stated:
         return scheme_from_dict(stated)
     spec = _named(str(stated["file"]), code)
-    found = find_scheme(spec)
-    if found.as_dict() != stated:
-        raise InvalidInput(f"it is about scheme {cut(repr(stated))}, and {spec} is now {cut(repr(found.as_dict()))}")
-    return found
+    scheme = find_scheme(spec)
+    if scheme.as_dict() != stated:
+        raise InvalidInput(f"it is about scheme {cut(repr(stated))}, and {spec} is now {cut(repr(scheme.as_dict()))}")
+    return scheme
 
 
 def _named(spec: str, code: Sequence[str]) -> str:
