@@ -124,7 +124,7 @@ def compare(
     costs = time_model(cost) if cost else None
     if costs:
         costs.check(made.schemes)
-    wanted = wanted_policies(policies, made.places[0], made.verifiers, made.schemes, arithmetic, costs)
+    wanted = wanted_policies(policies, made, costs)
     _refuse_together(made, policies, plot, told, LONG_RUN in sides)
     cells = made.cells()
     needed = [*cells, *(by_tables.depth_cells(made) if "depth" in sides else ())]

@@ -48,27 +48,22 @@ LONG_RUN_NOTE = (
 )
 
 
-def compared_trees(scheme: DraftScheme) -> tuple[list[Delayed], Sequence[DraftScheme], int]:
-    """The trees with one branch less, those with all branches, and which of them has the trunk of this one.
+def branch_pairs(scheme: DraftScheme) -> list[tuple[Delayed, Delayed]]:
+    """For trunks of `0..depth - 1` tokens the tree with one branch less, and that with the branches of this scheme.
 
     Other schemes, and single paths, have nothing to be compared with.
     """
-    if isinstance(scheme, Delayed) and scheme.K > 1:
-        return *_trees(scheme.K, scheme.depth), scheme.L1
-    return [], [scheme], 0
-
-
-def _trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
-    """The trees of depth `length` with one branch less and with `branches`, for trunks of `0..length - 1` tokens."""
-    fewer, more = ([Delayed(k, at, length - at) for at in range(length)] for k in (branches - 1, branches))
-    return ([Delayed(1, 0, length)] * length if branches == 2 else fewer), more  # one path has one shape
+    if not isinstance(scheme, Delayed) or scheme.K == 1:
+        return []
+    lengths = [(trunk, scheme.depth - trunk) for trunk in range(scheme.depth)]
+    fewer = (1, 0, scheme.depth)  # one path has one shape
+    return [(Delayed(*(fewer if scheme.K == 2 else (scheme.K - 1, *at))), Delayed(scheme.K, *at)) for at in lengths]
 
 
 def depth_cells(plan: Plan) -> list[Cell]:
     """The rows that the tables need beside those of the comparison."""
-    needed = [shape for scheme in plan.schemes for side in compared_trees(scheme)[:2] for shape in side]
-    compared = set(plan.schemes)
-    schemes = list(dict.fromkeys(shape for shape in needed if shape.depth and shape not in compared))
+    needed = [tree for scheme in plan.schemes for pair in branch_pairs(scheme) for tree in pair]
+    schemes = list(dict.fromkeys(tree for tree in needed if tree not in set(plan.schemes)))
     return [cell for number in range(len(plan.places)) for cell in plan.laws(number, schemes)]
 
 
@@ -88,55 +83,44 @@ def depth_table(plan: Plan, rows: Sequence[Row], stored_cells: Sequence[Cell], s
 
     lines = []
     for row in rows:
-        *sides, trunk = compared_trees(row["of"])
-        keys = [[(row["place"], row["spec"], scheme) for scheme in side] for side in sides]
-        if row["nodes"] and all(key in laws for side in keys for key in side):
-            fewer, more = ([laws[key] for key in side] for side in keys)
-            everywhere, accepted = means(row["place"], row["of"].depth)
-            lines += [row | line for line in _depth_rows(fewer, more, everywhere, accepted, trunk)]
+        scheme, place, spec = row["of"], row["place"], row["spec"]
+        law = laws.get((place, spec, scheme))
+        pairs = [[laws.get((place, spec, tree)) for tree in pair] for pair in branch_pairs(scheme)]
+        if law is not None and scheme.nodes and all(other is not None for pair in pairs for other in pair):
+            lines += [row | line for line in _depth_rows(law, pairs, *means(place, scheme.depth))]
     columns = columns_of(rows, Column("depth", "count", "d"))
     columns += [Column(name, "exact", title) for name, title in _NUMBERS.items()]
-    columns += [Column(name, shown=False) for name in ("K", "L1", "L2", "scheme", "lossless", "laws")]
+    columns += hidden("K", "L1", "L2", "scheme", "lossless", "laws")
     return Table.of(columns, lines, title="by depth", name="by_depth", shown=bool(lines))
 
 
 def _depth_rows(
-    fewer: Sequence[Mapping[str, Any]],
-    more: Sequence[Mapping[str, Any]],
-    means: Sequence[Any],
-    met: Sequence[Any],
-    trunk: int = 0,
+    law: Mapping[str, Any], pairs: Sequence[Sequence[Any]], everywhere: Sequence[Any], accepted: Sequence[Any]
 ) -> list[dict[str, Any]]:
-    """A row for each depth, from the rows of one verifier on `_trees` and `mean_distances`; met: over accepted ones.
+    """A row for each depth, from the law of a tree, those of its `branch_pairs`, and `mean_distances`.
 
-    trunk: that of the two trees whose acceptance is told. Where `fewer` is empty, `more` is the row of one tree of any
-    scheme, and there is no gain.
+    Without pairs there is no gain.
     """
     rows = []
-    below, above = _reached(fewer[trunk]) if fewer else None, _reached(more[trunk])
-    for at, distance in enumerate(means):
-        pair = (more[at], fewer[at]) if fewer else None
-        means_of_two = [number_of(law["block_efficiency"]) for law in pair or ()]
-        gain = means_of_two[0] - means_of_two[1] if pair else None
-        laws = (more[0],) if pair is None else (fewer[trunk], more[trunk], *pair[::-1])
+    fewer: Any = pairs[law["L1"]][0] if pairs else None
+    below, above = _reached(fewer) if fewer else None, _reached(law)
+    for at, distance in enumerate(everywhere):
         numbers = {
             "distance": distance,
-            "distance_accepted": met[at],
+            "distance_accepted": accepted[at],
             "accepted_fewer": below[at + 1] / below[at] if below and below[at] else None,
             "accepted": above[at + 1] / above[at] if above[at] else None,
             "reached_fewer": below[at + 1] if below else None,
             "reached": above[at + 1],
-            "gain": gain,
-            "gain_per_token": None if pair is None else gain / (pair[0]["nodes"] - pair[1]["nodes"]),
         }
-        rows.append(
-            {
-                "depth": at + 1,
-                **numbers,
-                "lossless": all(law["lossless"] for law in laws),
-                "laws": [law["strong_id"] for law in laws],
-            }
-        )
+        laws = [law]
+        if pairs:
+            one, two = pairs[at]
+            laws = [fewer, law, one, two]
+            gain = number_of(two["block_efficiency"]) - number_of(one["block_efficiency"])
+            numbers |= {"gain": gain, "gain_per_token": gain / (two["nodes"] - one["nodes"])}
+        lossless, names = all(other["lossless"] for other in laws), [other["strong_id"] for other in laws]
+        rows.append({"depth": at + 1, **numbers, "lossless": lossless, "laws": names})
     return rows
 
 

@@ -10,14 +10,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.compare.planning import Place
+from draftproof.experiments.cli.compare.planning import Place, Plan
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy, is_function, user_policy
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.inputs.world_grammar import models_request
-from draftproof.experiments.inputs.worlds import TextWorld, World
+from draftproof.experiments.inputs.worlds import TextWorld
 from draftproof.experiments.result import number_of
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import named_errors, remark
@@ -25,7 +25,6 @@ from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.numbers import arithmetic_named
 from draftproof.simulator.policies.policy import Action, known_at
-from draftproof.simulator.protocol import DraftScheme
 
 #: The policy that `model train --kind selector` makes, and the default ranges of shapes.
 SELECTOR = "selector"
@@ -36,13 +35,13 @@ UNIT_TIME = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
 
 @dataclass(frozen=True)
 class PolicyRequest:
-    """The policies to value. folder: of the pair of models, with its selectors."""
+    """The policies to value. place: whose roots; folder: of its pair of models, with selectors."""
 
-    specs: tuple[str, ...]
-    problem: World
+    specs: Sequence[str]
+    place: Place
     folder: str | None
-    verifiers: tuple[NamedVerifier, ...]
-    schemes: tuple[Delayed, ...]
+    verifiers: Sequence[NamedVerifier]
+    schemes: Sequence[Delayed]
     arithmetic: str
     costs: TimeModel | None
 
@@ -67,18 +66,12 @@ def is_policy(spec: str) -> bool:
     return spec in AT_ROOTS or (name == SELECTOR and (file != "" or spec == name)) or is_function(spec)
 
 
-def wanted_policies(
-    specs: Sequence[str],
-    place: Place,
-    named: Sequence[NamedVerifier],
-    schemes: Sequence[DraftScheme],
-    arithmetic: str,
-    costs: TimeModel | None,
-) -> PolicyRequest | None:
+def wanted_policies(specs: Sequence[str], plan: Plan, costs: TimeModel | None) -> PolicyRequest | None:
     """What policies are asked for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
-    problem, folder = place.world, None
+    place, folder, named = plan.places[0], None, plan.verifiers
+    problem = place.world
     if problem.kind == "models" and place.text is not None:
         folder = models_request(place.text).folder
     if problem.kind not in ("text", "models"):
@@ -86,11 +79,14 @@ def wanted_policies(
             f"the policy {specs[0]} needs the roots of a text or of models: give a world such as text:topics or "
             f"models:FOLDER in place of {problem}"
         )
-    delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
-    if len(delayed) < len(schemes):
-        other = next(scheme for scheme in schemes if not isinstance(scheme, Delayed))
-        raise InvalidInput(f"the policy {specs[0]} chooses among delayed trees, not {other}; leave out the scheme")
-    lossless = [item for item in named if _is_declared_lossless(item)]
+    delayed = [scheme for scheme in plan.schemes if isinstance(scheme, Delayed)]
+    if others := [scheme for scheme in plan.schemes if scheme not in delayed]:
+        raise InvalidInput(f"the policy {specs[0]} chooses among delayed trees, not {others[0]}; leave out the scheme")
+    lossless = [
+        item
+        for item in named
+        if "delayed" in lossless_for(item.verifier.card) and not isinstance(item.verifier, Planned)
+    ]
     if not lossless:
         raise InvalidInput(
             f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
@@ -105,11 +101,7 @@ def wanted_policies(
             raise InvalidInput(
                 "policy selector is read from the folder of a pair: name it as models:FOLDER, or give selector:FILE"
             )
-    return PolicyRequest(tuple(specs), problem, folder, tuple(lossless), tuple(delayed), arithmetic, costs)
-
-
-def _is_declared_lossless(named: NamedVerifier) -> bool:
-    return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
+    return PolicyRequest(specs, place, folder, lossless, delayed, plan.settings.arithmetic, costs)
 
 
 def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -138,21 +130,20 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
             f"{request.folder} has no selector for {request.verifiers[0].label}; make one: "
             f"draftproof model train --kind selector {request.verifiers[0].label} --world models:{request.folder}"
         )
-    order = list(request.specs)
-    return sorted(result, key=lambda row: order.index(row["policy"]))
+    return sorted(result, key=lambda row: request.specs.index(row["policy"]))
 
 
 def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: RootTable) -> Choice | None:
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
-    if from_file(spec) and isinstance(request.problem, TextWorld):
+    if from_file(spec) and isinstance(request.place.world, TextWorld):
         return _own_choices(user_policy(spec), request, named)
     from draftproof.experiments.models.pair.pair import pair_digest
     from draftproof.experiments.models.selector.features import block_starts, hidden_widths
     from draftproof.experiments.models.selector.file import Use, load_selector, selector_path
 
-    problem: Any = request.problem
+    problem: Any = request.place.world
     pair, sampling, schemes = problem.pair, problem.samplings, request.schemes
     if from_file(spec):
         own, actions = user_policy(spec), [Action(scheme, named.verifier) for scheme in schemes]
@@ -176,7 +167,7 @@ def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifie
     """The choices of a user-defined policy at the roots of a text; the rows before the roots are not known there."""
     numbers, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
     actions = [Action(scheme, named.verifier) for scheme in request.schemes]
-    roots = [root.converted(numbers, depth) for root in request.problem.cases(depth, numbers)]
+    roots = [root.converted(numbers, depth) for root in request.place.world.cases(depth, numbers)]
     return [policy.position(known_at(root.target, root.draft), actions) for root in roots]
 
 

@@ -13,7 +13,7 @@ from draftproof.experiments.grid.groups import group_columns, mean_by_group
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.schemes import shape_name
-from draftproof.experiments.result import Column, Table
+from draftproof.experiments.result import Column, Table, hidden
 from draftproof.experiments.shared.output import short
 from draftproof.experiments.shared.progress import counted
 from draftproof.simulator.drafts import Delayed
@@ -36,12 +36,10 @@ _LENGTHS = (
     Column("depth_distribution", "shares", "P(tau=0, 1, ..) %"),
 )
 _LAW = (
-    *(Column(name, shown=False) for name in ("scheme", "K", "L1", "L2", "nodes", "spec", "control", "lossless")),
-    *(Column(name, shown=False) for name in ("assumed", "rounding_decides", "arithmetic", "engine", "error")),
-    Column("max_deviation", "exact", shown=False),
-    Column("total_variation", "exact", shown=False),
-    Column("optimum_upper", "exact", shown=False),
-    *(Column(name, shown=False) for name in ("tokens_per_time", "seconds", "source", "strong_id")),
+    *hidden("scheme", "K", "L1", "L2", "nodes", "spec", "control", "lossless"),
+    *hidden("assumed", "rounding_decides", "arithmetic", "engine", "error"),
+    *hidden("max_deviation", "total_variation", "optimum_upper", kind="exact"),
+    *hidden("tokens_per_time", "seconds", "source", "strong_id"),
 )
 
 
@@ -183,14 +181,13 @@ def policies(rows: Sequence[Row]) -> Table:
         Column("policy"),
         Column("verifier"),
         Column("block_efficiency", "exact", "tokens a block"),
-        Column("time", "exact", "time T"),
-        Column("speedup", "exact"),
+        *_SPEED[1:],
         Column("over_static", "percent", "over static"),
         Column("regret", "percent"),
         Column("used", "count", "shapes"),
         Column("most", title="most used, % of the blocks"),
-        Column("tokens_per_time", "exact", shown=False),
-        Column("actions", shown=False),
+        *hidden("tokens_per_time", kind="exact"),
+        *hidden("actions"),
     ]
     shown = [
         row
