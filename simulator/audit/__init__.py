@@ -4,14 +4,12 @@
 target's law; `diagnose` names the bug.
 """
 
-from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
-from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
+from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.function import assert_lossless, lossless, make_audit
 from draftproof.simulator.audit.instances import default_cases
-from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
+from draftproof.simulator.audit.interfaces import INTERFACES, SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.ragged import Ragged
 from draftproof.simulator.audit.rows import RowForm, kind_named
@@ -20,19 +18,14 @@ __all__ = [
     "CATALOGUE",
     "INTERFACES",
     "Audit",
-    "Audited",
-    "Corner",
     "Evidence",
     "Finding",
     "FunctionFailed",
     "Hypothesis",
-    "Interface",
     "Ragged",
     "RowForm",
     "SelfDrafted",
-    "Suspect",
     "assert_lossless",
-    "corners",
     "default_cases",
     "diagnose",
     "diagnose_corners",

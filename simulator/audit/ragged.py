@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts._shape import Parameters
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess
 
 
 @dataclass(frozen=True)
-class Ragged:
+class Ragged(Parameters):
     """One path from `q` for every length, the longest first. Raises `InvalidInput` for lengths in another order."""
 
     lengths: tuple[int, ...] = (2, 1)
@@ -46,24 +47,14 @@ class Ragged:
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""
-        return prod(
-            sum(
-                all(draft.row(path[:depth])[token] > 0 for depth, token in enumerate(path))
-                for path in product(range(draft.vocab_size), repeat=length)
-            )
-            for length in self.lengths
-        )
+        return prod(Delayed(1, 0, length).count(draft) for length in self.lengths)
 
     def reductions(self) -> list[DraftScheme]:
         """Fewer and shorter paths, the shallowest and smallest first; those of one length as delayed trees."""
-        shapes = {tuple(n for n in kept if n) for kept in product(*(range(length + 1) for length in self.lengths))}
+        shapes = {tuple(filter(None, shorter)) for shorter in product(*(range(n + 1) for n in self.lengths))}
         ordered = [shape for shape in shapes if shape and list(shape) == sorted(shape, reverse=True)]
         ordered.sort(key=lambda shape: (shape[0], sum(shape), shape))
         return [Ragged(shape) if len(set(shape)) > 1 else Delayed(len(shape), 0, shape[0]) for shape in ordered]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "lengths": list(self.lengths)}
 
     def __str__(self) -> str:
         return f"{self.name}({','.join(map(str, self.lengths))})"

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, read_whole, tokens
+from draftproof.simulator.drafts._shape import Parameters
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, TokenProcess
@@ -18,7 +19,7 @@ from draftproof.simulator.symbolic.where import refusal
 
 
 @dataclass(frozen=True)
-class SelfDrafted:
+class SelfDrafted(Parameters):
     """The scheme of a function that drafts by itself: nothing is drawn, and every context is a node.
 
     length: of the longest path that it may accept. Raises `InvalidInput` unless that is at least 0.
@@ -54,13 +55,6 @@ class SelfDrafted:
     def reductions(self) -> list[SelfDrafted]:
         """Only itself: how much is drafted is the function's own choice."""
         return [self]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "length": self.length}
-
-    def __str__(self) -> str:
-        return f"{self.name}(length={self.length})"
 
 
 def _row(call: Call, name: str) -> Callable[[Any], Any]:
