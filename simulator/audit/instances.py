@@ -77,34 +77,14 @@ def default_cases(
     sorts rows or keeps their largest entries, which few tokens may not show.
     Raises `InvalidInput` for a name that does not exist or does not apply.
     """
-    main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
-    if batch and not interface.ragged and isinstance(main, Delayed):
-        main = ByRequest((main.depth,))
-    shapes: dict[str, tuple[int, DraftScheme]] = dict.fromkeys(
-        ("context", "zeros", "one_hot", "equal", "disjoint", "context_free"), (2, main)
-    )
-    flat = _shaped(main, 2, 1) if interface.multi_path else main
-    shapes["three_tokens"] = (3, main if scheme is not None or flat is None else flat)
-    small = _shaped(main, 2 if interface.multi_path else 1, 1) or (main if interface.drafts else None)
-    shapes |= {"small": (3, small)} if small is not None else {}
-    if not interface.drafts:
-        shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
-        shapes |= _without_drafts(main, interface.without_drafts, batch)
-    elif interface.name == "loop":
-        shapes["longer"] = (2, SelfDrafted(main.depth + 1))
-    if "masked" in (chosen or ()):
-        size = 3 if interface.drafts else 4
-        shapes["masked"] = (size, (_shaped(main, 2, 1) if interface.multi_path else None) or main)
-    if sorts or "many_tokens" in (chosen or ()):
-        one = _shaped(main, 1, 1) or (main if interface.name == "step" else None)  # it drafts as many as it drafts
-        shapes |= {"many_tokens": (MANY_TOKENS, one)} if one is not None else {}
-    order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
-    for name in order:
+    shapes = _shapes(interface, scheme, batch)
+    usual = [name for name in TITLES if name in shapes and name != "masked" and (sorts or name != "many_tokens")]
+    for name in chosen or ():
         if name not in shapes:
             close = get_close_matches(name, shapes, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise InvalidInput(f"there is no case {name!r} here; {hint}choose from {', '.join(shapes)}")
-    return [_case(name, *shapes[name]) for name in order]
+    return [_case(name, *shapes[name]) for name in (usual if chosen is None else chosen)]
 
 
 def also_cases(
@@ -123,39 +103,47 @@ def _case(name: str, size: int, scheme: DraftScheme) -> Case:
     return Case(name, rows.target, rows.draft, title=TITLES[name], draft_scheme=scheme)
 
 
-def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
-    """Vocabulary and scheme of the cases in which lengths and numbers of paths vary, and of the wide ones.
+def _shapes(interface: Interface, scheme: DraftScheme | None, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
+    """Vocabulary and scheme of every case that applies.
 
     Wide cases have two tokens more than paths: some token is never drafted, so that every draft may be rejected.
     """
+    main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
+    if batch and not interface.ragged and isinstance(main, Delayed):
+        main = ByRequest((main.depth,))
     free = isinstance(main, (Delayed, Adaptive))  # independent paths
-    wanted: dict[str, tuple[int, DraftScheme | None]] = {}
-    if not multi_path:
-        wanted["short"] = (3, _shaped(main, 1, 1))
+    of_one_token = _shaped(main, 2, 1) if interface.multi_path else main
+    shapes: dict[str, tuple[int, DraftScheme | None]] = dict.fromkeys(
+        ("context", "zeros", "one_hot", "equal", "disjoint", "context_free"), (2, main)
+    )
+    shapes["three_tokens"] = (3, main if scheme is not None else of_one_token or main)
+    shapes["small"] = (3, main if interface.drafts else _shaped(main, 2 if interface.multi_path else 1, 1))
+    shapes["masked"] = (3 if interface.drafts else 4, of_one_token or main)
+    shapes["many_tokens"] = (MANY_TOKENS, main if interface.name == "step" else _shaped(main, 1, 1))
+    if interface.name == "loop":
+        shapes["longer"] = (2, SelfDrafted(main.depth + 1))
+    elif not interface.drafts and not (interface.multi_path and getattr(main, "K", 2) > 1):
+        shapes["short"] = (3, _shaped(main, 1, 1))
         if not batch:
-            wanted["ragged"] = (2, Adaptive(1, 0, 2, Fraction(1, 2)) if free else None)
-            wanted["deep"] = (2, _shaped(main, 1, 3))
-    else:
-        wanted["many_paths"] = (2, _shaped(main, 3 if batch else 4, 1))
-        wanted["wide"] = (4, _shaped(main, 2, 1))
+            shapes["ragged"] = (2, Adaptive(1, 0, 2, Fraction(1, 2)) if free else None)
+            shapes["deep"] = (2, _shaped(main, 1, 3))
+    elif not interface.drafts:
+        shapes["many_paths"] = (2, _shaped(main, 3 if batch else 4, 1))
+        shapes["wide"] = (4, _shaped(main, 2, 1))
         if not batch:
-            wanted["short"] = (3, _shaped(main, 1, 1))
-            wanted["ragged"] = (2, Ragged((2, 1)) if free else None)
-            wanted["trunk"] = (2, _shaped(main, 2, 1, 1))
-            wanted["three_paths"] = (2, _shaped(main, 3, 2))
-            wanted["wider"] = (5, _shaped(main, 3, 1))
+            shapes["short"] = (3, _shaped(main, 1, 1))
+            shapes["ragged"] = (2, Ragged((2, 1)) if free else None)
+            shapes["trunk"] = (2, _shaped(main, 2, 1, 1))
+            shapes["three_paths"] = (2, _shaped(main, 3, 2))
+            shapes["wider"] = (5, _shaped(main, 3, 1))
             most = getattr(main, "K", 0)
-            wanted["widest"] = (most + 2, _shaped(main, most, 1) if 3 < most <= MOST_WIDE else None)
-    return {name: (size, scheme) for name, (size, scheme) in wanted.items() if scheme is not None}
-
-
-def _without_drafts(main: DraftScheme, alone: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
-    """Cases with a request that has no draft: beside another one in a batch, in both orders, or by itself."""
-    if not isinstance(main, (Delayed, Adaptive)):
-        return {}
-    if batch:
-        return {"no_drafts": (2, ByRequest((main.depth, 0))), "no_drafts_first": (2, ByRequest((0, main.depth)))}
-    return {"no_drafts": (3, Delayed(1, 0, 0))} if alone else {}
+            shapes["widest"] = (most + 2, _shaped(main, most, 1) if 3 < most <= MOST_WIDE else None)
+    if batch and free:
+        shapes["no_drafts"] = (2, ByRequest((main.depth, 0)))
+        shapes["no_drafts_first"] = (2, ByRequest((0, main.depth)))
+    elif free and interface.without_drafts:
+        shapes["no_drafts"] = (3, Delayed(1, 0, 0))
+    return {name: (size, shape) for name, (size, shape) in shapes.items() if shape is not None}
 
 
 def _shaped(main: DraftScheme, K: int, L2: int, L1: int = 0) -> DraftScheme | None:
