@@ -16,15 +16,15 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import Parameter, Signature
 from math import inf, isfinite
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
-from typing import IO, Any
+from select import select
+from typing import Any
 
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.cells import ENDS, MISSED, RESOLUTION, Cells, Point
@@ -42,6 +42,8 @@ PATIENCE = 30.0
 RESTARTS, FAULTS = 3, 3
 #: Bytes of one line at most.
 LONGEST = 2**24
+#: Bytes that are read at once.
+BUFFER = 2**16
 #: Interfaces whose arguments are numbers, rows and tokens.
 PIPED = ("tree", "chain", "paths", "posterior", "coins", "vllm", "sglang", "sglang-chain")
 #: Arguments that a program does not get, by interface: buffers to be filled, and what others say as well.
@@ -57,15 +59,19 @@ class ProgramFailed(NotFollowed):
     """The program ended, was silent, or wrote what is no answer: no verdict about its law."""
 
 
+class _Killed(ProgramFailed):
+    """It was ended by SIGKILL, which comes from outside."""
+
+
 class Pipe:
     """The process of a program. patience: seconds in which an answer must come. fields: of an answer."""
 
     def __init__(self, command: str, patience: float, fields: Sequence[str]) -> None:
         self.command, self.patience, self.fields = shlex.split(command), patience, fields
         self.answered, self.killed = 0, 0
-        self._asked, self._faults = 0, list[str]()
+        self._faults = list[str]()
         self._process: Any = None
-        self._requests, self._lines = Queue[bytes](), Queue[bytes]()
+        self._unsent, self._unread = b"", bytearray()
         if not self.command:
             raise InvalidInput("program: give a command, as ./my_verifier")
 
@@ -75,92 +81,102 @@ class Pipe:
         while len(answers) < len(bodies):
             if len(self._faults) >= FAULTS:
                 raise ProgramFailed(f"it is not asked again after {FAULTS} faults: {'; '.join(self._faults)}")
-            if self._process is None:
-                self._start()
             try:
-                for answer in self._exchange(bodies[len(answers) :]):
-                    answers.append(answer)
-                    self.answered += 1
-            except ProgramFailed as error:
-                self._faults.append(str(error))
-                self.end()
+                with suspended():
+                    self._send(bodies[len(answers) :])
+                    while len(answers) < len(bodies):
+                        answers.append(self._fields(self._line()))
+                        self.answered += 1
+            except BaseException as error:  # after Ctrl-C, too: what it still writes answers no other request
+                self.close()
+                if isinstance(error, _Killed) and self.killed < RESTARTS:
+                    self.killed += 1
+                    continue
+                self._faults += [str(error)] if isinstance(error, ProgramFailed) else []
                 raise
         return answers
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the program and its children."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        self._requests.put(b"")
-        process.stdin.close()
+        if process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
 
-    def _start(self) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-        try:
-            with suspended():
-                self._process = subprocess.Popen(self.command, **pipes)  # type: ignore[call-overload]
-        except OSError as error:
-            raise InvalidInput(f"program: cannot run {self.command[0]}: {error.strerror}") from None
-        self._requests, self._lines = Queue[bytes](), Queue[bytes]()
-        for work, *given in (
-            (_write, self._process.stdin.raw, self._requests),
-            (_read, self._process.stdout, self._lines),
-        ):
-            Thread(target=work, args=given, daemon=True).start()
-
-    def _exchange(self, bodies: Sequence[str]) -> Iterator[Any]:
-        """The answers, as they come; fewer where the program was killed from outside."""
-        first, self._asked = self._asked, self._asked + len(bodies)
-        lines = (f'{{"id": {number}, {body}}}\n' for number, body in enumerate(bodies, first))
-        self._requests.put("".join(lines).encode())
-        for number in range(first, self._asked):
+    def _send(self, bodies: Sequence[str]) -> None:
+        """Start the program where it does not run; the requests are sent while answers are read."""
+        if self._process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0, "start_new_session": True}
             try:
-                line = self._lines.get(timeout=self.patience)
-            except Empty:
-                raise ProgramFailed(
-                    f"the program gave no answer to request {number} within {self.patience:g} s, after "
-                    f"{self.answered:,} answers; flush every line, or allow more answer_seconds"
-                ) from None
-            if not line:
-                return self._after_its_end()
-            yield self._fields(line, number)
+                self._process = subprocess.Popen(self.command, **pipes)  # type: ignore[call-overload]
+            except OSError as error:
+                raise InvalidInput(f"program: cannot run {self.command[0]}: {error.strerror}") from None
+            os.set_blocking(self._process.stdin.fileno(), False)
+            self._unread.clear()
+        lines = (f'{{"id": {number}, {body}}}\n' for number, body in enumerate(bodies, self.answered))
+        self._unsent = "".join(lines).encode()
 
-    def _after_its_end(self) -> None:
-        """Raise `ProgramFailed`, unless it was killed from outside and may be started again."""
+    def _line(self) -> bytes:
+        """The next line of the program."""
+        ends = time.monotonic() + self.patience
+        to, of = self._process.stdin, self._process.stdout
+        while b"\n" not in self._unread and len(self._unread) < LONGEST:
+            left = max(ends - time.monotonic(), 0)
+            readable, writable, _ = select([of], [to] if self._unsent else [], [], left)
+            if readable:
+                part = of.read(BUFFER)
+                if not part:
+                    raise self._ended()
+                self._unread += part
+            elif writable:
+                try:
+                    self._unsent = self._unsent[to.write(self._unsent) :]
+                except BrokenPipeError:  # its end shows in what it writes
+                    self._unsent = b""
+            else:
+                raise ProgramFailed(
+                    f"the program gave no answer to request {self.answered} within {self.patience:g} s; flush every "
+                    "line, or allow more answer_seconds"
+                )
+        line, ended, self._unread = self._unread.partition(b"\n")
+        if not ended:
+            raise ProgramFailed(f"the program wrote {LONGEST:,} bytes without the end of a line")
+        return bytes(line)
+
+    def _ended(self) -> ProgramFailed:
+        """How the program ended, where it closed its output."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         code = self._process.returncode
-        if code == -signal.SIGKILL and self.killed < RESTARTS:
-            self.killed += 1
-            return self.end()
         how = "closed its output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was ended by signal {-code} ({signal.Signals(-code).name})"
-        raise ProgramFailed(f"the program {how} after {self.answered:,} answers")
+        inside = f", within the line {_shown(self._unread)}" if self._unread else ""
+        kind = _Killed if code == -signal.SIGKILL else ProgramFailed
+        return kind(f"the program {how} after {self.answered:,} answers{inside}")
 
-    def _fields(self, line: bytes, expected: int) -> Any:
-        if len(line) == LONGEST:
-            raise ProgramFailed(f"the program wrote {LONGEST:,} bytes without the end of a line")
+    def _fields(self, line: bytes) -> Any:
+        """Those of the answer that is expected next."""
         try:
             answer = json.loads(line)
             number, parts = answer["id"], [_each(_READ[name], answer[name]) for name in self.fields]
             if not all(isinstance(part, list) for part in parts):
                 raise TypeError
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            shown, wanted = (
-                cut(line.decode(errors="replace").strip(), 80),
-                ", ".join(f'"{name}": [..]' for name in self.fields),
-            )
+            wanted = ", ".join([f'"id": {self.answered}', *(f'"{name}": [..]' for name in self.fields)])
             raise ProgramFailed(
-                f'the program wrote {shown!r} to request {expected}; write one line {{"id": {expected}, {wanted}}}'
+                f"the program wrote {_shown(line)} to request {self.answered}; write one line {{{wanted}}}"
             ) from None
-        if number != expected:
-            raise ProgramFailed(f"the program answered request {number} where {expected} is next; answer in order")
+        if number != self.answered:
+            raise ProgramFailed(f"the program answered request {number} where {self.answered} is next; answer in order")
         return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _shown(line: bytes | bytearray) -> str:
+    return repr(cut(line.decode(errors="replace").strip(), 80))
 
 
 def _each(read: Callable[[Any], Any], value: Any) -> Any:
@@ -182,22 +198,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _write(pipe: IO[bytes], requests: Queue[bytes]) -> None:
-    """Hand requests to a program, up to an empty one; the pipe may be full for a while."""
-    with suppress(OSError, ValueError):  # the end of the program shows in what it writes
-        while left := requests.get():
-            while left:
-                left = left[pipe.write(left) :]
-
-
-def _read(pipe: IO[bytes], lines: Queue[bytes]) -> None:
-    """Take the lines of a program, and an empty one at their end."""
-    with pipe:
-        while line := pipe.readline(LONGEST):
-            lines.put(line)
-    lines.put(b"")
-
-
 class Arguments:
     """A function that returns its arguments by name, those that a program gets.
 
@@ -216,17 +216,15 @@ class Arguments:
                 raise InvalidInput(
                     f"numbers {name}: a program can take {known}, or what engines call these, and none with posterior"
                 )
-        self.numbers = tuple(numbers)
-        names = [name for name in interface.arguments if kind_of(name) is None or not interface.by_name]
-        names = [name for name in names if name not in _LEFT_OUT.get(interface.name, ())]
-        names = names if interface.by_name or batch > 1 else [name for name in names if name != "lengths"]
-        kinds = Parameter.POSITIONAL_OR_KEYWORD
-        seeds = [name for name in self.numbers if name in SEED_NAMES]
-        drawn = [name for name in self.numbers if name not in seeds]
+        self.numbers = tuple(sorted(numbers, key=SEED_NAMES.__contains__))
+        left_out = _LEFT_OUT.get(interface.name, ("lengths",) if batch == 1 and not interface.by_name else ())
+        names = [name for name in interface.arguments if name not in left_out]
+        names = [name for name in names if not (interface.by_name and kind_of(name))]
+        defaults = dict.fromkeys(SEED_NAMES, 0)
         self.__signature__ = Signature(
             [
-                *(Parameter(name, kinds) for name in (*names, *drawn)),
-                *(Parameter(name, kinds, default=0) for name in seeds),
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(name, Parameter.empty))
+                for name in (*names, *self.numbers)
             ]
         )
 
@@ -288,20 +286,23 @@ class Program(Arguments):
         """Its words."""
         return self._draftproof_pipe.command
 
-    def ends(self) -> None:
+    def close(self) -> None:
         """End the process."""
-        self._draftproof_pipe.end()
+        self._draftproof_pipe.close()
 
     @property
     def notes(self) -> list[str]:
         """What a verdict about it rests on, in words."""
-        pipe, found = self._draftproof_pipe, [each for each in self._draftproof_cells.values() if each.root is not None]
+        pipe = self._draftproof_pipe
+        bisected = [cells for cells in self._draftproof_cells.values() if cells.root is not None]
         lines = [f"a program, {pipe.answered:,} answers through a pipe"]
         if pipe.killed:
-            lines.append(f"it was killed from outside {_times(pipe.killed)}, started again and asked again")
-        if found:
+            times = "once" if pipe.killed == 1 else f"{pipe.killed} times"
+            lines.append(f"it was killed from outside {times}, started again and asked again")
+        if bisected:
+            count = sum(cells.count for cells in bisected)
             lines.append(
-                f"bisected: {sum(each.count for each in found):,} cells of random numbers in {len(found):,} calls, "
+                f"bisected: {count:,} cells of random numbers in {len(bisected):,} calls, "
                 f"edges up to {RESOLUTION:.1g}; answers that differ inside of a cell, on less than {MISSED:.1%} "
                 f"of the numbers of a call, and closer to 0 and 1 than {ENDS:.1g}, can be missed"
             )
@@ -312,10 +313,6 @@ def as_program(interface: Interface) -> Interface:
     """The interface for programs: rows are lists, and the answer is the whole output."""
     returns = "tokens, the whole output of each request"
     return replace(interface, results=own_results, read=read_whole, libraries=("python",), returns=returns)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ import importlib
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,8 @@ def loaded(
     if not 0 < answer_seconds < float("inf"):
         raise InvalidInput(f"answer_seconds {answer_seconds:g}: give a time above 0")
     settings = listed(numbers), options["batch"], answer_seconds, options["logprobs"]
-    made = Program(str(program), interface_named(options["interface"]), *settings)
-    try:
+    with closing(Program(str(program), interface_named(options["interface"]), *settings)) as made:
         yield load_audit(made, arguments, **options)
-    finally:
-        made.ends()
 
 
 def load_audit(function: str | Callable[..., Any], arguments: Arguments, **options: Any) -> Audit:

@@ -31,7 +31,8 @@ for number, line in enumerate(sys.stdin):
             case "killed" if not Path("killed").exists():
                 Path("killed").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
-            case "always killed":
+            case "killed in a line":
+                print(json.dumps(right)[:14], end="", flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
             case "silent" | "child":
                 time.sleep(600)
