@@ -14,17 +14,14 @@ negative `a`; one more is that of corrections drawn from `p`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import zip_longest
+from functools import cached_property, partial
 from math import inf, log
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
-
-from draftproof.simulator.tables import context_index
 
 #: Weights `s` of the target in the estimated alternatives, as a number of tokens.
 TARGET_WEIGHTS = (30.0, 300.0, 3000.0)
@@ -44,34 +41,10 @@ def refutes(log_value: float, level: float) -> bool:
     return log_value >= -log(level)
 
 
-def shifted(p: Any, q: Any, share: float) -> Any:
+def _shifted(p: Any, q: Any, share: float) -> Any:
     """Rows of `p` moved by this share to those of `q`, shape `(.., V)`; negative: away from them."""
     moved = np.maximum(p + share * (q - p), 0)
     return moved / moved.sum(-1, keepdims=True)
-
-
-@dataclass(frozen=True)
-class RowsAfter:
-    """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
-
-    draft: those of the draft, None where nothing is drafted: there no alternative is shifted.
-    """
-
-    target: tuple[Any, ...]
-    draft: tuple[Any, ...]
-
-    @property
-    def pairs(self) -> list[tuple[Any, Any]]:
-        """The rows of both models, depth by depth; None where there are no drafts."""
-        return list(zip_longest(self.target, self.draft[: len(self.target)]))
-
-    @cached_property
-    def ratios(self) -> list[list[Any]]:
-        """For each fixed alternative (`SHIFTS`, and corrections from `p`) the log ratios to the target, by depth."""
-        corrected = [p if q is None else _corrected_from_target(p, q) for p, q in self.pairs]
-        moved = [[p if q is None else shifted(p, q, share) for p, q in self.pairs] for share in SHIFTS]
-        with np.errstate(divide="ignore", invalid="ignore"):  # a token with p = 0 never occurs
-            return [[np.log(rows / p) for rows, p in zip(law, self.target, strict=True)] for law in (*moved, corrected)]
 
 
 def _corrected_from_target(p: Any, q: Any) -> Any:
@@ -80,78 +53,74 @@ def _corrected_from_target(p: Any, q: Any) -> Any:
     return accepted + (p - accepted).sum(-1, keepdims=True) * p
 
 
+#: The alternatives that are not estimated: functions of rows of `p` and `q`.
+FIXED: tuple[Callable[[Any, Any], Any], ...] = (
+    *(partial(_shifted, share=share) for share in SHIFTS),
+    _corrected_from_target,
+)
+
+
 @dataclass(frozen=True)
-class Counts:
-    """How often each token came after each context of one root: `counts[d]` of shape `(V**d, V)`, `d < length`."""
+class RowsAfter:
+    """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
 
-    counts: tuple[Any, ...]
+    draft: those of the draft, None where nothing is drafted: there no alternative differs from the target.
+    """
 
-    @classmethod
-    def of(cls, texts: Any, vocab_size: int) -> Counts:
-        """Counts of runs given by their first tokens, shape `(runs, length)`."""
-        length = texts.shape[1]
-        whole = np.zeros(vocab_size**length, dtype=np.int64)
-        index = [context_index(tuple(int(token) for token in text), vocab_size) for text in texts]
-        np.add.at(whole, index, 1)
-        return cls.of_outcomes(whole, vocab_size, length)
+    target: tuple[Any, ...]
+    draft: tuple[Any, ...]
 
-    @classmethod
-    def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Counts:
-        """Counts from how often each text of this length occurred, shape `(V**length,)`."""
-        return cls(tuple(whole.reshape(vocab_size**depth, vocab_size, -1).sum(-1) for depth in range(length)))
+    @cached_property
+    def ratios(self) -> list[list[Any]]:
+        """For each fixed alternative the log ratios to the target, by depth."""
+        pairs = list(zip(self.target, self.draft, strict=True))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a token with p = 0 never occurs
+            return [[np.log((p if q is None else law(p, q)) / p) for p, q in pairs] for law in FIXED]
 
-    @property
-    def of_texts(self) -> list[int]:
-        """How often each whole text occurred, as `of_outcomes` takes it."""
-        whole: list[int] = self.counts[-1].ravel().tolist()
-        return whole
+    def by_depth(self, texts: Any) -> list[tuple[Any, Any]]:
+        """How often each token came after each context, shape `(V**d, V)`, with the target's rows.
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+        texts: how often each text of all depths came, in lexicographic order.
+        """
+        return [(texts.reshape(*p.shape, -1).sum(-1), p) for p in self.target]
 
 
-def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
-    """The logarithm of the e-process against the target's law after several roots, one item each.
+def log_e_value(texts: Sequence[Any], rows: Sequence[RowsAfter]) -> float:
+    """The logarithm of the e-process against the target's law after several roots, one item each; see `by_depth`.
 
     It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token occurred
     that has probability 0 under the target.
     """
-    by_depth = [
-        pair for each, root in zip(counts, rows, strict=True) for pair in zip(each.counts, root.target, strict=False)
-    ]
+    by_root = [root.by_depth(own) for own, root in zip(texts, rows, strict=True)]
+    by_depth = [pair for pairs in by_root for pair in pairs]
     if any((p[count > 0] <= 0).any() for count, p in by_depth):
         return inf
-    estimated = average([sum(_estimated(count, p, weight) for count, p in by_depth) for weight in TARGET_WEIGHTS])
-    fixed = average(
-        [
-            sum(_fixed(each, root.ratios[number]) for each, root in zip(counts, rows, strict=True))
-            for number in range(len(SHIFTS) + 1)
-        ]
-    )
-    return average([estimated, fixed])
+    estimated = [sum(_estimated(count, p, weight) for count, p in by_depth) for weight in TARGET_WEIGHTS]
+    fixed = [
+        sum(_fixed(pairs, root.ratios[law]) for pairs, root in zip(by_root, rows, strict=True))
+        for law in range(len(FIXED))
+    ]
+    return average([average(estimated), average(fixed)])
 
 
-def smallest_found(counts: Sequence[Counts], rows: Sequence[RowsAfter], level: float) -> float:
+def smallest_found(runs: Sequence[int], rows: Sequence[RowsAfter], level: float) -> float:
     """About the total variation of the texts after any one root that so many runs refute with probability `FOUND`.
 
     An estimate for many runs. After a context with `n` of the runs, an estimated alternative of weight `s` gains half a
     noncentral chi-square number times `n / (n + s)`, and pays `log(1 + n / s) / 2` for each free probability. By
     Pinsker's inequality a total variation `d` has a divergence of at least `2 d**2`, wherever it is.
     """
-    return min(_found_by(weight, counts, rows, level) for weight in TARGET_WEIGHTS)
+    return min(_found_by(weight, runs, rows, level) for weight in TARGET_WEIGHTS)
 
 
-def _found_by(weight: float, counts: Sequence[Counts], rows: Sequence[RowsAfter], level: float) -> float:
-    visits, free, runs = [], [], []
-    for each, root in zip(counts, rows, strict=True):
-        total = int(each.counts[0].sum())
-        reached, own = [np.ones(1)], []
-        for p in root.target:
-            own.append(np.maximum((p > 0).sum(1) - 1, 0))
+def _found_by(weight: float, runs: Sequence[int], rows: Sequence[RowsAfter], level: float) -> float:
+    visits, free = [], []
+    for total, root in zip(runs, rows, strict=True):
+        reached = [np.ones(1)]
+        for p in root.target[:-1]:
             reached.append((reached[-1][:, None] * p).ravel())
-        visits.append(total * np.concatenate(reached[:-1]))
-        free.append(np.concatenate(own))
-        runs.append(total)
+        visits.append(total * np.concatenate(reached))
+        free.append(np.concatenate([np.maximum((p > 0).sum(1) - 1, 0) for p in root.target]))
     n, k = np.concatenate(visits), np.concatenate(free)
     gain = n / (n + weight)
     cost = (k * np.log1p(n / weight)).sum() / 2 + log(2 * len(TARGET_WEIGHTS) / level) - (gain * k).sum() / 2
@@ -185,6 +154,6 @@ def _estimated(counts: Any, rows: Any, weight: float) -> float:
     return float(product - (gammaln(weight + counts.sum(1)) - gammaln(weight)).sum())
 
 
-def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
+def _fixed(pairs: Sequence[tuple[Any, Any]], ratios: Sequence[Any]) -> float:
     """The logarithm of the product of these ratios; minus infinity where the alternative excludes an outcome."""
-    return sum(float(count[count > 0] @ ratio[count > 0]) for count, ratio in zip(counts.counts, ratios, strict=False))
+    return sum(float(count[count > 0] @ ratio[count > 0]) for (count, _), ratio in zip(pairs, ratios, strict=True))

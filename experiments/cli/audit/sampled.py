@@ -13,14 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, inf, log
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.audit.e_process import FOUND, Counts, RowsAfter, log_e_value, refutes, smallest_found
+from draftproof.experiments.cli.audit.e_process import FOUND, RowsAfter, log_e_value, refutes, smallest_found
 from draftproof.experiments.cli.audit.views import about
-from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.rows import row_id, versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.code import file_digest
@@ -36,7 +37,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.symbolic import NotFollowed
-from draftproof.simulator.tables import context_at
+from draftproof.simulator.tables import context_at, context_index
 
 #: Calls on one instance between two looks at the test.
 PORTION = 128
@@ -73,21 +74,21 @@ class Place:
 
 
 class _Instance:
-    """The texts of one case, and the counts of their tokens."""
+    """The texts of one case: how often each came, see `RowsAfter.by_depth`."""
 
     def __init__(self, request: Request, case: Case) -> None:
-        self.audit, self.case = request.audit, case
-        self._verifier = self.audit.verifier(case.instance, case.scheme)
-        self._requests = self.audit.expected_requests(case.instance, case.scheme)
+        audit, self.case = request.audit, case
+        self._verifier = audit.verifier(case.instance, case.scheme)
+        self._requests = audit.expected_requests(case.instance, case.scheme)
         self._plain = [expected.converted(FLOAT64, scheme.depth) for expected, scheme in self._requests]
-        self._size, self._length = case.instance.vocab_size, sum(scheme.depth + 1 for _, scheme in self._requests)
-        if self._size**self._length > MOST_TEXTS:
+        self._size, length = case.instance.vocab_size, sum(scheme.depth + 1 for _, scheme in self._requests)
+        if self._size**length > MOST_TEXTS:
             raise InvalidInput(
-                f"{self._size}^{self._length} texts of a batch are too many to be counted; take fewer requests or "
-                "shorter drafts"
+                f"{self._size}^{length} texts of a batch are too many to be counted; take fewer requests or shorter "
+                "drafts"
             )
         self.rows = self._rows()
-        self.counts = self._counted([])
+        self.texts = np.zeros(self._size**length, dtype=np.int64)
         self.failures: list[Failure] = []
 
     def _rows(self) -> RowsAfter:
@@ -101,9 +102,9 @@ class _Instance:
         return RowsAfter(tuple(target), tuple(draft))
 
     @property
-    def calls(self) -> int:
-        """All calls so far."""
-        return int(self.counts.counts[0].sum()) + len(self.failures)
+    def counted(self) -> int:
+        """All calls that gave texts."""
+        return int(self.texts.sum())
 
     def add(self, calls: int, seed: Sequence[int]) -> None:
         """Count the texts and the failures of so many more calls."""
@@ -111,14 +112,12 @@ class _Instance:
             return
         coin = SamplingCoin(np.random.default_rng([*seed, 0]))
         batches = [drawn_roots(self._requests, coin) for _ in range(calls)]
-        texts = []
         ends = self._verifier.sampled(batches, RealCoins([*seed, 1]))
         for end in ends:
             if isinstance(end, FunctionFailed):
                 self.failures.append(Failure(self.case, end))
             elif isinstance(end, list):
-                texts.append(self._text(end, coin))
-        self.counts += self._counted(texts)
+                self.texts[context_index(self._text(end, coin), self._size)] += 1
         if isinstance(ends[-1], NotFollowed):
             raise ends[-1]
 
@@ -132,22 +131,15 @@ class _Instance:
             whole += text[: scheme.depth + 1]
         return whole
 
-    def _counted(self, texts: list[tuple[int, ...]]) -> Counts:
-        return Counts.of(np.array(texts, dtype=np.int64).reshape(-1, self._length), self._size)
-
-    def restore(self, texts: Sequence[int]) -> None:
-        """Go on from how often each text came in another run."""
-        self.counts = Counts.of_outcomes(np.array(texts, dtype=np.int64), self._size, self._length)
-
     def worst(self) -> Place:
         """The token that came most unlike its probability."""
         places = []
-        for depth, (counts, rows) in enumerate(zip(self.counts.counts, self.rows.target, strict=True)):
+        for depth, (counts, rows) in enumerate(self.rows.by_depth(self.texts)):
             visits = counts.sum(1, keepdims=True)
-            spread = np.sqrt(np.maximum(visits * rows * (1 - rows), 0))
+            unit = np.sqrt(np.maximum(visits * rows * (1 - rows), 0))
             gaps = abs(counts - visits * rows)
             with np.errstate(divide="ignore", invalid="ignore"):
-                deviations = np.where(spread > 0, gaps / spread, np.where((rows == 0) & (counts > 0), inf, 0))
+                deviations = np.where(unit > 0, gaps / unit, np.where((rows == 0) & (counts > 0), inf, 0))
             row, token = map(int, np.unravel_index(int(np.argmax(deviations)), rows.shape))
             context = context_at(row, depth, rows.shape[1])
             number = float(deviations[row, token])
@@ -170,9 +162,9 @@ class Samples:
         self.portions, self.largest, self.stopped, self.finished = 0, 0.0, "", False
 
     @property
-    def samples(self) -> int:
+    def calls(self) -> int:
         """All calls so far."""
-        return sum(instance.calls for instance in self.instances)
+        return sum(instance.counted for instance in self.instances) + len(self.failures)
 
     @property
     def failures(self) -> list[Failure]:
@@ -192,59 +184,59 @@ class Samples:
     @property
     def would_find(self) -> float:
         """See `smallest_found`."""
-        return smallest_found(*self._counted(), self.level)
+        return smallest_found([instance.counted for instance in self.instances], self._rows, self.level)
 
     @property
     def place(self) -> Place:
         """Where the texts differ most."""
         return max((instance.worst() for instance in self.instances), key=lambda place: place.deviations)
 
-    def _counted(self) -> tuple[list[Counts], list[RowsAfter]]:
-        return [each.counts for each in self.instances], [each.rows for each in self.instances]
+    @property
+    def _rows(self) -> list[RowsAfter]:
+        return [instance.rows for instance in self.instances]
 
     def add(self, calls: int) -> int:
         """That many more calls on every instance, as far as they are wanted, and a look at the test; their number."""
-        before = self.samples
+        before = self.calls
         for instance in self.instances:
             where = f"{self.request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
             self.portions += 1
             with named_errors(where), one_thread():
-                instance.add(min(calls, self.wanted - self.samples), (self.seed, self.portions))
+                instance.add(min(calls, self.wanted - self.calls), (self.seed, self.portions))
         self.look()
-        return self.samples - before
+        return self.calls - before
 
     def look(self) -> None:
         """Look at the test once more."""
-        self.largest = max(self.largest, log_e_value(*self._counted()))
+        self.largest = max(self.largest, log_e_value([instance.texts for instance in self.instances], self._rows))
 
+    @cached_property
     def key(self) -> str:
         """Of its row in a store: what is called, on which instances, with which files among the words of a command."""
         audit, cases = self.request.audit, self.request.cases
         function = audit.audited.function
-        words = [*function.command, *function.numbers] if isinstance(function, Program) else []
-        given = [(each, str(case.scheme)) for case in cases for each in (case.instance.target, case.instance.draft)]
-        fields = {
-            **about(self.request.spec, audit),
-            "batch": audit.batch,
-            "logprobs": audit.audited.logprobs,
-            "processing": audit.processing.text,
-            "seed": self.seed,
-            "files": {word: file_digest(word) for word in words},
-            "rows": [[scheme, *(str(table.tolist()) for table in each.tables)] for each, scheme in given],
-        }
-        return strong_id(fields)
+        subject = about(self.request.spec, audit)
+        if isinstance(function, Program):
+            subject |= {"numbers": function.numbers, "files": {word: file_digest(word) for word in function.command}}
+        world = [
+            [str(case.scheme), *(str(table.tolist()) for table in rows.tables)]
+            for case in cases
+            for rows in (case.instance.target, case.instance.draft)
+        ]
+        subject |= {"batch": audit.batch, "logprobs": audit.audited.logprobs, "processing": audit.processing.text}
+        return row_id("samples", world, subject=subject, seed=self.seed)
 
     def as_row(self) -> dict[str, Any]:
         """Its state as a row of a store."""
-        kept = [instance.counts.of_texts for instance in self.instances]
-        state = {"portions": self.portions, "largest": min(self.largest, _INFINITE), "counts": kept}
-        return {"strong_id": self.key(), "kind": "samples", **state}
+        texts = [instance.texts.tolist() for instance in self.instances]
+        state = {"portions": self.portions, "largest": min(self.largest, _INFINITE), "counts": texts}
+        return {"strong_id": self.key, "kind": "samples", **state}
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Go on from such a row."""
         self.portions, self.largest = row["portions"], row["largest"]
-        for instance, kept in zip(self.instances, row["counts"], strict=True):
-            instance.restore(kept)
+        for instance, texts in zip(self.instances, row["counts"], strict=True):
+            instance.texts[:] = texts
 
 
 def sample(request: Request, refusal: str, wanted: int, level: float, seed: int, store: Store | None = None) -> Samples:
@@ -253,33 +245,33 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int,
     store: has the counts of a run that was killed, and gets those of this one. Raises `InvalidInput` for a batch with
     too many texts, and `InvalidVerifier` where every call fails in a way that wrong arguments explain.
     """
-    made, store = Samples(request, refusal, wanted, level, seed), Store(None) if store is None else store
-    if made.key() in store:
-        made.restore(store[made.key()])
-        remark(f"goes on after {made.samples:,} calls")
-    started, before = time.perf_counter(), made.samples
-    tried = made.add(_PILOT)
-    if tried and len(made.failures) == tried:
-        assert_called_rightly(Record(request, failures=made.failures))
+    samples, store = Samples(request, refusal, wanted, level, seed), Store(None) if store is None else store
+    if samples.key in store:
+        samples.restore(store[samples.key])
+        remark(f"goes on after {samples.calls:,} calls")
+    started, before = time.perf_counter(), samples.calls
+    tried = samples.add(_PILOT)
+    if tried and len(samples.failures) == tried:
+        assert_called_rightly(Record(request, failures=samples.failures))
     seconds = (time.perf_counter() - started) / max(tried, 1) * (wanted - before)
     remark(f"no exact answer: {refusal}")
-    remark(f"up to {wanted:,} calls with real random numbers on {len(made.instances)} instances, {duration(seconds)}")
+    remark(f"up to {wanted:,} calls with real random numbers on {len(request.cases)} instances, {duration(seconds)}")
     saved = started
     with bar(f"{request.audit.name}: calls", wanted) as tick, suppress(KeyboardInterrupt):
-        tick(made.samples)
+        tick(samples.calls)
         try:
-            while made.samples < wanted and not made.refuted:
-                tick(made.add(PORTION))
-                if time.perf_counter() > saved + SAVED_SECONDS and not made.failures:
-                    store.add(made.as_row())
+            while samples.calls < wanted and not samples.refuted:
+                tick(samples.add(PORTION))
+                if time.perf_counter() > saved + SAVED_SECONDS and not samples.failures:
+                    store.add(samples.as_row())
                     saved = time.perf_counter()
         except NotFollowed as error:
-            made.stopped = str(error)
-        made.finished = True
-    made.look()
-    if not made.failures:
-        store.add(made.as_row())
-    return made
+            samples.stopped = str(error)
+        samples.finished = True
+    samples.look()
+    if not samples.failures:
+        store.add(samples.as_row())
+    return samples
 
 
 _ROWS = (
@@ -291,23 +283,23 @@ _ROWS = (
 )
 
 
-def sampled_result(found: Samples) -> Result:
+def sampled_result(samples: Samples) -> Result:
     """What was found; verdict 1 where refuted, else 2, since nothing is proved."""
-    audit, place = found.request.audit, found.place
-    value, needed = min(found.largest / log(10), _INFINITE), -log(found.level) / log(10)
+    audit, place = samples.request.audit, samples.place
+    value, needed = min(samples.largest / log(10), _INFINITE), -log(samples.level) / log(10)
     row = {
-        **about(found.request.spec, audit),
-        "verdict": _verdict(found),
-        "instances": len(found.request.cases),
-        "samples": found.samples,
-        "seed": found.seed,
-        "level": found.level,
-        "lossless": False if found.refuted and found.finished else None,
-        "proved": bool(found.failures) and found.finished,
+        **about(samples.request.spec, audit),
+        "verdict": _verdict(samples),
+        "instances": len(samples.request.cases),
+        "samples": samples.calls,
+        "seed": samples.seed,
+        "level": samples.level,
+        "lossless": False if samples.refuted and samples.finished else None,
+        "proved": bool(samples.failures) and samples.finished,
         "log10_e_value": value,
         "log10_needed": needed,
-        "p_value": found.p_value,
-        "would_find": found.would_find,
+        "p_value": samples.p_value,
+        "would_find": samples.would_find,
         "place": {
             "case": place.case.name,
             "scheme": str(place.case.scheme),
@@ -317,39 +309,39 @@ def sampled_result(found: Samples) -> Result:
             "visits": place.visits,
             "expected": place.expected,
         },
-        "refusal": found.refusal,
+        "refusal": samples.refusal,
         "versions": versions(),
     }
-    notes = [f"fails here: {failure}" for failure in found.failures[:1]]
-    if not found.failures:  # the texts of the other calls are not all that it writes
-        unlike = "most unlike the target" if found.refuted else "largest difference"
+    notes = [f"fails here: {failure}" for failure in samples.failures[:1]]
+    if not samples.failures:  # the texts of the other calls are not all that it writes
+        unlike = "most unlike the target" if samples.refuted else "largest difference"
         notes += [
-            f"e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
-            f"a lossless function is refuted with a probability of at most {found.level:g}",
+            f"e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {samples.p_value:.2g}, at any time: "
+            f"a lossless function is refuted with a probability of at most {samples.level:g}",
             f"{unlike}: {place}",
         ]
-    if not found.refuted:
+    if not samples.refuted:
         notes.append(
-            f"a total variation of {found.would_find:.2g} on any one of these instances would have been found with a "
+            f"a total variation of {samples.would_find:.2g} on any one of these instances would have been found with a "
             f"probability of about {FOUND:.0%}; a smaller one may be there"
         )
     if isinstance(audit.audited.function, Program):
         notes += audit.audited.function.notes
-    notes += [f"no exact answer: {found.refusal}", audit.audited.adapter, *audit.audited.log.notes]
-    failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
+    notes += [f"no exact answer: {samples.refusal}", audit.audited.adapter, *audit.audited.log.notes]
+    failures = [{"case": failure.case.name, "error": failure.error.what} for failure in samples.failures]
     tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
-    title = f"{found.request.spec} ({audit.audited.interface.name} interface)"
-    code = (1 if found.refuted else NOT_JUDGED) if found.finished else INTERRUPTED
+    title = f"{samples.request.spec} ({audit.audited.interface.name} interface)"
+    code = (1 if samples.refuted else NOT_JUDGED) if samples.finished else INTERRUPTED
     return Result(title, tables, notes, code)
 
 
-def _verdict(found: Samples) -> str:
-    counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
-    if found.failures and found.finished:
-        calls = f"{len(found.failures):,} of {found.samples:,} calls with real random numbers"
-        return f"FAILS in {calls}: {found.failures[0].error.what}"
-    if not found.finished:
+def _verdict(samples: Samples) -> str:
+    counted = f"{samples.calls:,} samples on {len(samples.request.cases)} instances"
+    if samples.failures and samples.finished:
+        calls = f"{len(samples.failures):,} of {samples.calls:,} calls with real random numbers"
+        return f"FAILS in {calls}: {samples.failures[0].error.what}"
+    if not samples.finished:
         return f"UNFINISHED, no verdict: {counted}"
-    if found.stopped and not found.refuted:
-        return f"NOT JUDGED, no bias found in {counted}, then: {found.stopped}"
-    return f"REFUTED by {counted}" if found.refuted else f"NO BIAS FOUND in {counted}: not a proof"
+    if samples.stopped and not samples.refuted:
+        return f"NOT JUDGED, no bias found in {counted}, then: {samples.stopped}"
+    return f"REFUTED by {counted}" if samples.refuted else f"NO BIAS FOUND in {counted}: not a proof"
