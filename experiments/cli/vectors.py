@@ -21,7 +21,7 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.audit import RowForm, default_cases, interface_named, kind_named
 from draftproof.simulator.audit.batches import requests_of
 from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces._call import nodes_of
+from draftproof.simulator.audit.interfaces._call import nodes_of, padded_to
 from draftproof.simulator.audit.program import Arguments, plain
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts.trees import first_path
@@ -52,8 +52,11 @@ RULES = {
 _NUMBERED = ("naive", "nss")
 #: The names of the numbers for drafts, and of the last ones, by interface.
 _TAKEN = {"chain": ("uniforms", "final_uniform"), "coins": ("uniforms", "final_uniforms")}
-_MASS = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}
 _TOKENS = {"type": "array", "items": {"type": "integer"}}
+_MASSES = {
+    "type": "array",
+    "items": {"type": "array", "prefixItems": [_TOKENS, {"type": "string"}, {"type": "number"}]},
+}
 #: The JSON Schema of all lines but the first.
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -67,15 +70,10 @@ SCHEMA = {
         "exact": {"type": "object", "description": "the same with probabilities as fractions"},
         "processing": {"type": "string", "description": "what the rule does to the rows of p first"},
         "accepted": {
-            "type": "array",
             "description": "drafted prefixes, each with the probability that all of it is accepted",
-            "items": {"type": "array", "prefixItems": [_TOKENS, *_MASS["prefixItems"]]},
+            **_MASSES,
         },
-        "blocks": {
-            "type": "array",
-            "description": "accepted tokens and correction, each block with its probability",
-            "items": {"type": "array", "prefixItems": [_TOKENS, *_MASS["prefixItems"]]},
-        },
+        "blocks": {"description": "accepted tokens and correction, each block with its probability", **_MASSES},
         "tokens": {"type": "array", "description": "the answer; in a batch a list for each request"},
     },
 }
@@ -97,16 +95,14 @@ def vectors(*, interface: str = "chain", cases: str | Sequence[str] | None = Non
     lines = list(_lines(chosen, shapes))
     first = {"kind": "header", "draftproof_vectors": VERSION, "interface": interface, "schema": SCHEMA}
     counts = Counter((line["rule"], line["kind"]) for line in lines)
-    rows = [{"rule": rule, **{kind: counts[rule, kind] for kind in _KINDS}} for rule in RULES[chosen.multi_path]]
-    shown = [Column("rule"), *(Column(kind, "count") for kind in _KINDS)]
+    kinds = ("law", "numbers")
+    rows = [{"rule": rule, **{kind: counts[rule, kind] for kind in kinds}} for rule in RULES[chosen.multi_path]]
+    shown = [Column("rule"), *(Column(kind, "count") for kind in kinds)]
     tables = [
         Table.whole((), [first, *lines], shown=False),
         Table.of(shown, rows, title="vectors of each kind", name="counts"),
     ]
     return Result(f"vectors for the {interface} interface, version {VERSION}", tables)
-
-
-_KINDS = ("law", "numbers")
 
 
 def _lines(interface: Interface, cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
@@ -118,7 +114,7 @@ def _lines(interface: Interface, cases: Sequence[Case]) -> Iterator[dict[str, An
             judged = replace(rows, target=Sampling.parse(text, "processing").instance(rows).target)
             about = {"case": case.title, "rule": rule, **({"processing": text} if text else {})}
             for tree, _ in islice(drawn_trees(scheme, rows.draft, RATIONAL), TREES):
-                handed, root = (tree.root(each.target, each.draft) for each in (rows, judged))
+                handed, root = (tree.root(own.target, own.draft) for own in (rows, judged))
                 yield {"kind": "law", **about, **_law(interface, handed, root, name)}
                 for asked, answers in _numbered(interface, name, [handed], [root]):
                     yield {"kind": "numbers", **about, "arguments": asked, "tokens": answers[0]}
@@ -141,15 +137,16 @@ class _Given:
     """Numbers in place of coins, of each request one for every draft and a last one: asked for first and second."""
 
     def __init__(self, numbers: Sequence[Sequence[float]]) -> None:
-        self._drafted = [list(each[:-1]) for each in numbers]
-        self._left = iter((self._drafted, [each[-1] for each in numbers]))
+        self._drafted = [list(own[:-1]) for own in numbers]
+        self._left = iter((self._drafted, [own[-1] for own in numbers]))
 
     def numbers(self, kind: str, shape: Any, library: str = "python", dtype: Any = None) -> Any:
         """Those of drafts, one after the other or padded by request, then the last ones."""
         given = next(self._left)
         if given is self._drafted:
-            flat = [number for each in self._drafted for number in each]
-            return [each + [0.5] * (shape[1] - len(each)) for each in self._drafted] if len(shape) == 2 else flat
+            if len(shape) == 1:
+                return [number for own in self._drafted for number in own]
+            return [padded_to(shape[1], own, 0.5) for own in self._drafted]
         return given if shape else given[0]
 
 
@@ -233,5 +230,5 @@ def _some_numbers(generator: Any, call: int, path: Sequence[DraftNode]) -> list[
         return [(0.0, LARGEST)[call]] * len(path)
     bounds = [float(node.target[below.context[-1]] / node.draft[below.context[-1]]) for node, below in pairwise(path)]
     beside = [[bound + side for side in (-MARGIN, MARGIN) if 0 < bound + side < 1] for bound in bounds]
-    choices = ([0.0, LARGEST, *near, generator.random(), generator.random()] for near in [*beside, []])
+    choices = ([0.0, LARGEST, *chosen, generator.random(), generator.random()] for chosen in [*beside, []])
     return [float(generator.choice(choice)) for choice in choices]
