@@ -64,7 +64,7 @@ def test_a_function_that_fails_rarely_fails_and_is_told_how_often(draftproof):
     failed, calls = len(ran.json["failures"]), ran.row["samples"]
     assert 0 < failed < 0.05 * calls
     found = sampled("fails_rarely", ["short"], 5000)
-    assert (len(found.failures), found.samples) == (failed, calls)
+    assert (len(found.failures), found.calls) == (failed, calls)
     told = draftproof("audit", f"{FILE}:fails_rarely", *given).out
     assert f"FAILS in {failed} of {calls:,} calls with real random numbers: it raised ZeroDivisionError: " in told
     assert "e-process" not in told
