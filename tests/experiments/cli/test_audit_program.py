@@ -18,7 +18,7 @@ from draftproof.experiments.grid.store import stored_rows
 from draftproof.simulator.audit.cells import MISSED, RESOLUTION, Cells
 from draftproof.simulator.audit.function import refutation
 from draftproof.simulator.audit.program import Pipe
-from draftproof.simulator.symbolic import load
+from tests.modules import load
 
 DATA = Path(__file__).parents[2] / "data"
 PROGRAMS = DATA / "programs"

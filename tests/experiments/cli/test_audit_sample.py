@@ -12,7 +12,7 @@ from draftproof.experiments.cli.audit.sampled import sample
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.verdict import Request
-from draftproof.simulator.symbolic import load
+from tests.modules import load
 
 FILE = Path(__file__).parents[2] / "data" / "audited" / "refused.py"
 

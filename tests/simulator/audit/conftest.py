@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.simulator.symbolic import load
+from tests.modules import load
 
 AUDITED = Path(__file__).parents[2] / "data" / "audited"
 

@@ -11,8 +11,9 @@ from functools import partial
 import pytest
 
 from draftproof.simulator import CallableProcess, Delayed, assert_lossless
-from draftproof.simulator.symbolic import NotFollowed, load
+from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.replay import last_common_line
+from tests.modules import load
 
 HEAD = """
 import abc, array, bisect, collections, copy, ctypes, datetime, decimal, fractions, functools, json, math, numbers

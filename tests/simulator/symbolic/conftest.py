@@ -19,7 +19,8 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted, locate_function
+from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted
+from tests.modules import load
 
 try:
     import torch
@@ -71,7 +72,7 @@ def loaded(tmp_path: Path) -> Callable[..., Callable[..., Any]]:
     def make(text: str, name: str = "run") -> Callable[..., Any]:
         path = tmp_path / "theirs.py"
         path.write_text(text)
-        return locate_function(path, name).function
+        return load(path, name)
 
     return make
 

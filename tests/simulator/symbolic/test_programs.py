@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.simulator.symbolic import NotFollowed, locate_function
-from tests.modules import module_of
+from draftproof.simulator.symbolic import NotFollowed
+from tests.modules import load, module_of
 
 torch = pytest.importorskip("torch")
 
@@ -71,7 +71,7 @@ def kernel(folder):
     def make(seed):
         file = folder / f"kernel_{seed}.py"
         file.write_text(module_of(Path(__file__).with_name("kernel_programs.py")).source(seed))
-        return locate_function(file, "run").function
+        return load(file, "run")
 
     return make
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
-from draftproof.simulator.symbolic import NotFollowed, locate_function
+from draftproof.simulator.symbolic import NotFollowed
+from tests.modules import load
 
 FILE = Path(__file__).parents[2] / "data" / "audited" / "triton_kernel.py"
 CASES = default_cases(interface_named("chain"))
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def findings(name):
-    audit = make_audit(locate_function(FILE, name).function, "chain", library="torch", name=name)
+    audit = make_audit(load(FILE, name), "chain", library="torch", name=name)
     return audit, [audit.judge(case.instance, case.scheme) for case in CASES]
 
 
