@@ -4,7 +4,6 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from statistics import fmean
 from textwrap import wrap
 from typing import Any
@@ -127,7 +126,6 @@ def draw_delay(axes: Any, lines: Lines) -> bool:
     for line in lines.values():
         for delay, _, shape in line:
             shapes[delay] |= {shape} - {""}
-    axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)  # room for the names
     axes.set_xticks(sorted(shapes), [f"{at}\n" + "\nor ".join(sorted(shapes[at])) for at in sorted(shapes)])
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
     axes.set_ylabel(f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]")
@@ -137,43 +135,24 @@ def draw_delay(axes: Any, lines: Lines) -> bool:
     values = [y for y in values if y >= -max(values)]  # lines far below the baseline would flatten the others
     margin = 0.12 * (max(values) - min(values) or 1.0)
     low, high = min(values) - margin, max(values) + margin
-    if bound := lines.get(_OPTIMUM):
-        delays, most = _columns(bound)
-        axes.fill_between(delays, most, high, color="0.88", zorder=0, linewidth=0)
-        axes.plot(delays, most, color="0.25", linewidth=2.5, zorder=1)
-        words = "no lossless verifier gets here "
-        axes.text(delays[-1], high - 0.3 * margin, words, ha="right", va="top", color="0.25")
     others = [name for name in lines if name not in (*named, _OPTIMUM)]
-    for name in others:
-        axes.plot(*_columns(lines[name]), color="0.75", linewidth=0.8, zorder=1)
-    heights = _apart([lines[name][0][1] for name in named], 0.062 * (high - low))
-    for number, (name, height) in enumerate(zip(named, heights, strict=True)):
-        style = line_style(number)
-        axes.plot(*_columns(lines[name]), **style, markersize=6, linewidth=1.8, zorder=3)
-        x, y, _ = lines[name][0]
-        arrow = {"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4}
-        place = {"xytext": (x - 0.18, height), "ha": "right", "va": "center"}
-        axes.annotate(name, (x, y), **place, color=style["color"], arrowprops=arrow)
+    for name in [*others, *([_OPTIMUM] if _OPTIMUM in lines else []), *named]:
+        delays, amounts = [point[0] for point in lines[name]], [point[1] for point in lines[name]]
+        if name in named:
+            style = line_style(named.index(name))
+            axes.plot(delays, amounts, label=name, **style, markersize=6, linewidth=1.8, zorder=3)
+        elif name == _OPTIMUM:
+            axes.fill_between(delays, amounts, high, color="0.88", zorder=0, linewidth=0)
+            axes.plot(delays, amounts, color="0.25", linewidth=2.5, zorder=1)
+            words = "no lossless verifier gets here "
+            axes.text(delays[-1], high - 0.3 * margin, words, ha="right", va="top", color="0.25")
+        else:
+            axes.plot(delays, amounts, color="0.75", linewidth=0.8, zorder=1)
+    if named:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     axes.set_ylim(low, high)
     style_axes(axes)
     return bool(others)
-
-
-def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
-    return [point[0] for point in points], [point[1] for point in points]
-
-
-def _apart(heights: Sequence[float], least: float) -> list[float]:
-    """Heights for labels near these heights, at least `least` apart and in the same order."""
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    moved = list(heights)
-    for _ in range(200):
-        for below, above in pairwise(order):
-            short = least - (moved[above] - moved[below])
-            if short > 1e-12:
-                moved[above] += short / 2
-                moved[below] -= short / 2
-    return moved
 
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:

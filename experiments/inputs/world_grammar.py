@@ -131,18 +131,16 @@ def _read(text: str) -> tuple[str, str, dict[str, Any]]:
     name, comma, _ = rest.partition(",")
     named = "=" not in name
     assigned = parse_assignments(rest[len(name + comma) :] if named else rest, f"{kind}:NAME", text)
-    open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
-    for key in assigned:
-        if key not in parameters and not open_ended:
+    takes = {key: each.annotation for key, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+    further = next((each.annotation for each in parameters.values() if each.kind is Parameter.VAR_KEYWORD), None)
+    keys = {}
+    for key, value in assigned.items():
+        if (annotation := takes.get(key, further)) is None:
             raise InvalidInput(f"{cut(text)}: {key} has no meaning for {kind}; it takes {', '.join(world_keys(kind))}")
+        keys[key] = _READERS[annotation.partition(" ")[0]](value, f"{key} in {text!r}")
     if "denominator" not in assigned and kind == "grid":
         raise InvalidInput(f"{cut(text)} needs the denominator of all p and q; write grid:denominator=4,vocab=2")
-    readers = {key: _READERS[key] if key in parameters else family_parameter for key in assigned}
-    return (
-        kind,
-        name if named else "",
-        {key: readers[key](value, f"{key} in {text!r}") for key, value in assigned.items()},
-    )
+    return kind, name if named else "", keys
 
 
 def models_request(world: str) -> PairRequest:
@@ -182,25 +180,16 @@ def _whole(text: str, where: str) -> int:
     return int(text)
 
 
-def _text(text: str, where: str) -> str:
-    return text
-
-
 def _yes(text: str, where: str) -> bool:
     if text not in ("yes", "no"):
         raise InvalidInput(f"{where}: {cut(text)} is neither yes nor no")
     return text == "yes"
 
 
-#: How the values of keys are read; a parameter of a family is a number.
+#: How the value of a key is read, by the annotation of its parameter.
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
-    **dict.fromkeys(("vocab", "seeds", "denominator", "target_order", "draft_order", "roots", "context"), _whole),
-    **dict.fromkeys(("draft_vocab", "drafted", "history"), _whole),
-    **dict.fromkeys(
-        ("root", "target", "draft", "prompts", "text", "bos", "letters", "after", "device", "dtype"), _text
-    ),
-    **dict.fromkeys(("same", "canonical"), _yes),
-}
+    "int": _whole, "bool": _yes, "str": lambda text, where: text, "float": family_parameter,
+}  # fmt: skip
 
 
 def _file(path: str, samplings: Samplings) -> FileWorld:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import posixpath
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,9 +19,12 @@ import typer
 from typer.cli import get_docs_for_click
 
 import draftproof
+from draftproof import verifiers
 from draftproof.experiments.cli import program
-from draftproof.experiments.cli.listing import catalogue
-from draftproof.experiments.pages import verifiers
+from draftproof.experiments.cli.listing import cards, catalogue
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.protocol import Card
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -176,12 +180,52 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def verifiers_page() -> str:
+    """The reference page in Markdown: a table of all cards, then a section for each verifier."""
+    return "\n\n".join(
+        [
+            "# Verifiers",
+            "Every verifier, from its card and its docstring. Negative controls have one known bug each, which every "
+            "check must refute; those that are declared lossy change the target's distribution on purpose. *Never "
+            "below*: verifiers whose block efficiency it provably attains on every instance.",
+            _card_table(cards()),
+            *map(_verifier_section, verifiers.REGISTRY),
+        ]
+    )
+
+
+def _card_table(of: Iterable[Card]) -> str:
+    lines = []
+    for card in of:
+        below = ", ".join(f"`{name}`" for name in card.dominates)
+        lines.append((f"[`{card.name}`](#{card.name.lower()})", card.title, card.status, below))
+    return _table(("verifier", "what it is", "status", "never below"), lines)
+
+
+def _verifier_section(name: str) -> str:
+    """The section about one verifier."""
+    entry: Any = verifiers.REGISTRY[name]
+    card: Card = entry.card
+    module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
+    schemes = ", ".join(f"`{scheme}`" for scheme in lossless_for(card))
+    facts = [
+        f"**{card.title}**; {card.status}.",
+        f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
+        f"Reads {'p and q' if card.reads_draft else 'p'} on {'the first path' if card.single_path else 'all paths'}.",
+        f"Lossless on: {schemes}." if schemes else "",
+        f"Departs from the paper: {card.departs}" if card.departs else "",
+        *(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
+    ]
+    lines = "\n".join(f"- {fact}" for fact in facts if fact)
+    return f"## {card.name}\n\n{lines}\n\n```text\n{inspect.cleandoc(module.__doc__ or '')}\n```"
+
+
 #: The pages of the reference that are made with the site, by their path in it.
 GENERATED: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
         "reference/commands.md": commands_page,
         "reference/python.md": python_page,
         "reference/schemes.md": schemes_page,
-        "reference/verifiers.md": verifiers.reference,
+        "reference/verifiers.md": verifiers_page,
     }
 )

@@ -30,43 +30,23 @@ VERDICTS, WAITING = {0: "proved", 1: "refuted", 3: "open"}, "waiting"
 
 _THEOREM, _SIZE, _SCHEME = Column("theorem", "command"), Column("V", "count"), Column("scheme")
 _VERDICT, _SECONDS = Column("verdict", "verdict"), Column("cpu_seconds", title="CPU s")
+_FREE, _ZEROS, _CELLS = Column("free"), Column("zeros"), Column("verdict_cells", "count", "cells of verdicts")
 #: The columns of each table of the page, by its name.
 TABLES: Mapping[str, Sequence[Column]] = {
     "lossless": (
-        _THEOREM,
-        _SIZE,
-        _SCHEME,
-        Column("free"),
-        Column("zeros"),
-        _VERDICT,
-        Column("verdict_cells", "count", "cells of verdicts"),
-        Column("cells", "count", "of balances"),
-        Column("degree", "count"),
-        _SECONDS,
+        _THEOREM, _SIZE, _SCHEME, _FREE, _ZEROS, _VERDICT, _CELLS, Column("cells", "count", "of balances"),
+        Column("degree", "count"), _SECONDS,
     ),
     "every size": (
-        _THEOREM,
-        _SCHEME,
-        _VERDICT,
-        Column("cases", "count"),
-        Column("runs", "count"),
-        Column("equations", "count", "functions"),
-        Column("solver_questions", "count", "questions"),
-        _SECONDS,
+        _THEOREM, _SCHEME, _VERDICT, Column("cases", "count"), Column("runs", "count"),
+        Column("equations", "count", "functions"), Column("solver_questions", "count", "questions"), _SECONDS,
     ),
-    "lossy": (_THEOREM, _SIZE, _SCHEME, Column("free"), _VERDICT, Column("found"), _SECONDS),
+    "lossy": (_THEOREM, _SIZE, _SCHEME, _FREE, _VERDICT, Column("found"), _SECONDS),
     "relations": (
-        _THEOREM,
-        _SIZE,
-        _SCHEME,
-        _VERDICT,
-        Column("found"),
-        Column("cells", "count"),
-        Column("certified", "count", "by products"),
-        Column("solved", "count", "by z3"),
-        _SECONDS,
+        _THEOREM, _SIZE, _SCHEME, _VERDICT, Column("found"), Column("cells", "count"),
+        Column("certified", "count", "by products"), Column("solved", "count", "by z3"), _SECONDS,
     ),
-}
+}  # fmt: skip
 
 
 def claims() -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
 from draftproof.experiments.pages.site import GENERATED
 from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, fitted, words_of
-from draftproof.experiments.pages.verifiers import reference
+from draftproof.experiments.pages.site import verifiers_page
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
 from draftproof.verifiers.strings import STRING_RULES
@@ -186,7 +186,7 @@ def test_commands_that_pages_quote_are_commands_about_what_there_is():
 
 
 def test_every_verifier_has_its_line_its_section_and_its_docstring_in_the_reference():
-    text = reference()
+    text = verifiers_page()
     for name, entry in REGISTRY.items():
         module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
         assert f"\n| [`{name}`](#{name.lower()}) | {entry.card.title} |" in text
