@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -72,7 +73,7 @@ def pick(row, number):
         if number < 0:
             return token
     return max(token for token, weight in enumerate(row) if weight > 0)
-def walk(node, numbers, final, shift=0):
+def walk(node, numbers, final):
     token = pick(node["target"], numbers[0] if numbers else final)
     below = node["children"].get(str(token))
     return [token] if below is None else [token, *walk(below, numbers[1:], final)]
@@ -128,13 +129,25 @@ def test_what_bisecting_misses_is_what_it_says():
     def ask(points):
         return [[int(0.4 < x < 0.4 + width and 0.4 < y < 0.4 + width)] for x, y in points]
 
-    found = Cells(ask, 2)
-    found.find()
-    assert found.count > 1
-    assert found.answer((0.45, 0.45)) == [1]
+    small = Cells(ask, 2)
+    small.find()
+    assert small.count > 1
+    assert small.answer((0.45, 0.45)) == [1]
     edges = Cells(lambda points: [[int(x < 1 / 3)] for (x,) in points], 1)
     edges.find()
     assert abs(edges.root.edge - 1 / 3) <= RESOLUTION
+
+
+def test_many_long_requests_wait_and_ctrl_c_leaves_no_answer_to_the_next(monkeypatch):
+    """By a program that gives its requests back."""
+    with closing(Pipe("cat", 30, ("tokens",))) as pipe, monkeypatch.context() as patched:
+        long = list(range(5000))
+        assert pipe.ask([f'"tokens": {long}'] * 100) == [long] * 100
+        patched.setattr(pipe, "_fields", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pipe.ask(['"tokens": [1]'] * 2)
+        patched.undo()
+        assert pipe.ask(['"tokens": [2]']) == [[2]]
 
 
 FAULTS = {
@@ -212,11 +225,8 @@ def rows_of(path):
 @pytest.mark.parametrize(("drawn", "code"), [("random.random()", 2), ("shared", 1)])
 def test_batches_of_a_program_that_draws_its_own_are_sampled(draftproof, drawn, code):
     """One number for all requests leaves each of them its law; the test sees that they depend on each other."""
-    before = MATCHING + "\ndef all_of(p):\n    shared = random.random()\n"
-    before += f"    return [[pick(rows[0], {drawn})] for rows in p]\n"
-    ran = audited(
-        draftproof, write("own.py", before, "all_of(asked['p'])"), "--batch", 2, "--sample", 3000, cases="context"
-    )
+    command = write("own.py", MATCHING, f"[[pick(p[0], {drawn})] for shared in [random.random()] for p in asked['p']]")
+    ran = audited(draftproof, command, "--batch", 2, "--sample", 3000, cases="context")
     assert ran.code == code
     assert ran.row["verdict"].startswith("REFUTED" if code == 1 else "NO BIAS FOUND in 3,000 samples")
 
