@@ -69,6 +69,15 @@ class Stream:
         self.start = self.place
 
 
+@dataclass
+class _Number:
+    """A number of a seeded sequence: its kind, and its variable or outcome once drawn, with the line of an outcome."""
+
+    kind: Any
+    drawn: Any = None
+    line: str = ""
+
+
 class Session:
     """Random numbers of one call.
 
@@ -92,11 +101,10 @@ class Session:
         self.constants: dict[str, None] = {}
         self._true_draws = 0
         self._reseeded: dict[str, Callable[[], Any]] = {}
-        self._named: dict[Any, Any] = {}
+        self._named: dict[tuple[Any, int], _Number] = {}
         self._outer: dict[int, tuple[Any, Stream, Any]] = {}
         self._windows: dict[Any, list[Stream]] = {}
         self._global: dict[str, Stream] = {}
-        self._kinds: dict[Any, Any] = {}
         self._drawn: dict[tuple[str, str], int] = {}
 
     # Generators.
@@ -227,12 +235,10 @@ class Session:
     def _draw(self, stream: Stream, kind: str, what: str, largest: fmpq | None) -> Any:
         if stream.key is None:
             return self.region.variable(self._name_of_next(what), largest)
-        key, place = self._taken(stream, kind), stream.place - 1
-        known = self._named.get(key)
-        if known is None:
-            known = self.region.variable(f"{what} number {place} of {stream.name}", largest)
-            self._named[key] = known
-        return self.region.refetch(known, stream.fetch)
+        number = self._taken(stream, kind)
+        if number.drawn is None:
+            number.drawn = self.region.variable(f"{what} number {stream.place - 1} of {stream.name}", largest)
+        return self.region.refetch(number.drawn, stream.fetch)
 
     def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
         """An index with probability proportional to its weight (exact numbers)."""
@@ -248,14 +254,12 @@ class Session:
             raise refusal(f"{what} has {len(weights):,} outcomes, too many to enumerate")
         if stream.key is None:
             return int(self.coin.choose(list(weights)))
-        key = self._taken(stream, tuple(weights))
-        if key in self._named:
-            outcome, line = self._named[key]
-            self.region.note_reuse(f"{what} number {stream.place - 1} of {stream.name}", line)
-            return int(outcome)
-        outcome = int(self.coin.choose(list(weights)))
-        self._named[key] = outcome, caller()
-        return outcome
+        number = self._taken(stream, tuple(weights))
+        if number.drawn is None:
+            number.drawn, number.line = int(self.coin.choose(list(weights))), caller()
+        else:
+            self.region.note_reuse(f"{what} number {stream.place - 1} of {stream.name}", number.line)
+        return int(number.drawn)
 
     def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
         """Likewise, where the generator finds the index by comparing its next uniform with cumulative sums."""
@@ -267,20 +271,19 @@ class Session:
         edges = [item / total for item in accumulate(weights)][:-1]
         return count_below(self.region, self.uniform(stream, what), edges, strict=False)
 
-    def _taken(self, stream: Stream, kind: Any) -> Any:
-        """What identifies the next number of a stream, which goes on; two of one sequence must agree on its kind."""
+    def _taken(self, stream: Stream, kind: Any) -> _Number:
+        """The next number of a stream, which goes on; two of one sequence must agree on its kind."""
         stream.uniform = stream.uniform and kind == "uniform"
         others = [other for other in self._windows.get(stream.key, ()) if abs(other.place - stream.place) < WINDOW]
         apart = any(other.start != stream.start for other in others)
-        if self._kinds.setdefault((stream.key, stream.place), kind) != kind or (
-            apart and not all(other.uniform for other in others)
-        ):
+        number = self._named.setdefault((stream.key, stream.place), _Number(kind))
+        if number.kind != kind or (apart and not all(other.uniform for other in others)):
             raise refusal(
                 f"two generators are {stream.name} and draw different things from it, "
                 "whose dependence cannot be followed"
             )
         stream.place += 1
-        return stream.key, stream.place - 1, kind
+        return number
 
     def choose_uniform(self, stream: Stream, count: int, what: str) -> Any:
         """One of `count` equally likely indices; a `Seed` where there are enough values for one."""
