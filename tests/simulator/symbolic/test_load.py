@@ -117,12 +117,6 @@ def test_missing_file_is_refused(tmp_path):
         locate_function(tmp_path / "nowhere.py", "f")
 
 
-def test_neighbours_can_be_imported(law, loaded, tmp_path):
-    neighbour = "from random import random\ndef draw():\n    return random() < 0.5\n"
-    (tmp_path / "neighbour_of_test.py").write_text(neighbour)
-    assert law(loaded("from neighbour_of_test import draw\n", "draw")) == {True: HALF, False: HALF}
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
