@@ -71,7 +71,7 @@ def head_result(kind: str, wanted: PairRequest, out: str, steps: int | None, see
     steps = PLANS[kind].steps if steps is None else steps
     corpus = read_corpus(wanted.text)
     target = load_pair(wanted.target or f"{wanted.folder}/target", None, wanted.device, wanted.dtype)
-    with suitable_threads(target), bar("training the head", steps) as tick:
+    with suitable_threads(target.target), bar("training the head", steps) as tick:
         record, reused = make_head(target, corpus, kind, steps, seed, out, tick, places)
     columns = [
         Column("folder"),

@@ -332,12 +332,7 @@ def generate_with(
             "target's law; give lossy=True if that is what you want"
         )
     Samplings.of_target(Sampling.parse(sampling or ""), draft_sampling, told)
-    extra: dict[str, Any] = {
-        "sampling": sampling or "",
-        "draft_sampling": draft_sampling,
-        "told": told,
-        "tokenizer": None if tokenizer is None else load_tokenizer(tokenizer),
-    }
+    names = None if tokenizer is None else load_tokenizer(tokenizer)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in REGISTRY.values()), lossless_for(card)
@@ -348,15 +343,15 @@ def generate_with(
         )
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
-    return Generating(named.verifier, shape, seed, vectors, each_block, **extra)
+    return Generating(
+        named.verifier, shape, seed, vectors, each_block, sampling or "", draft_sampling, told, tokenizer=names
+    )
 
 
 def _check_seed(seed: Any) -> None:
     """Raise `InvalidInput` for what is no seed of a text, and no row of them."""
-    if seed is None:
-        return
     for number in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
-        if not (isinstance(number, Integral) and int(number) >= 0):
+        if seed is not None and not (isinstance(number, Integral) and int(number) >= 0):
             raise InvalidInput(
                 f"seed {number!r} is no whole number of at least 0; give one, one for each text, or None"
             )

@@ -2,9 +2,10 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from draftproof.experiments.inputs.text import EMBEDDED, text_label
 from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
@@ -127,10 +128,10 @@ def open_pair(wanted: PairRequest | None, seed: int = 0, quick: bool = False) ->
         if wanted is None:
             wanted = PairRequest(f"{folder}/pair")
             recipe = choose_recipe(read_corpus(EMBEDDED), "letters", None, seed, QUICK_STEPS if quick else None)
-            with _threads(True):
+            with suitable_threads():
                 make_pair(recipe, f"{folder}/pair", choose_device(wanted.device))
         opened = load_wanted(wanted)
-        with suitable_threads(opened.pair):
+        with suitable_threads(opened.pair.target):
             yield opened
 
 
@@ -165,17 +166,14 @@ def load_wanted(wanted: PairRequest) -> Opened:
     return Opened(with_bos(pair, wanted.bos), corpus, prompts, wanted.context)
 
 
-def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
-    """In the body a small target runs on one thread, since several threads are slower for it."""
-    return _threads(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
-
-
 @contextmanager
-def _threads(one: bool) -> Iterator[None]:
+def suitable_threads(target: Any = None) -> Iterator[None]:
+    """In the body a small target runs on one thread, since several threads are slower for it; None: one to train."""
     torch, _ = libraries()
     before = torch.get_num_threads()
     try:
-        torch.set_num_threads(1 if one else before)
+        if target is None or sum(weights.numel() for weights in target.parameters()) < SMALL:
+            torch.set_num_threads(1)
         yield
     finally:
         torch.set_num_threads(before)

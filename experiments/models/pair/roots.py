@@ -82,7 +82,9 @@ class Prompts:
         if count is not None and count > total:
             raise InvalidInput(f"roots {count}: {cut(self.path)} has {total} prompts; give at most {total}")
         count = min(total, PROMPTS) if count is None else count
-        taken = [self._in_order[place * total // count] for place in range(count)]
+        groups = list(dict.fromkeys(prompt.group for prompt in self.prompts))
+        in_groups = sorted(self.prompts, key=lambda prompt: groups.index(prompt.group))
+        taken = [in_groups[place * total // count] for place in range(count)]
         taken.sort(key=lambda prompt: prompt.line)
         origin = f"prompts of {self.path}" if count == total else f"of {total} prompts of {self.path}"
         contexts = tuple(self.context(pair, prompt, most) for prompt in taken)
@@ -93,11 +95,6 @@ class Prompts:
             tuple(prompt.group for prompt in taken),
             tuple(prompt.line for prompt in taken) if count < total else (),
         )
-
-    @property
-    def _in_order(self) -> list[Prompt]:
-        groups = list(dict.fromkeys(prompt.group for prompt in self.prompts))
-        return sorted(self.prompts, key=lambda prompt: groups.index(prompt.group))
 
     def context(self, pair: Pair, prompt: Prompt, most: int | None) -> Context:
         """The tokens of one prompt; raises `InvalidInput` that names its line."""

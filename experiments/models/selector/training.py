@@ -79,7 +79,7 @@ def train(wanted: PairRequest, folder: str, plan: Plan, store: Store) -> dict[st
         raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder as out") from None
     opened = load_wanted(wanted)
     pair = opened.pair
-    with suitable_threads(pair):
+    with suitable_threads(pair.target):
         check_pair(pair)
         times, exact = plan.times, plan.exact
         if times is None:

@@ -98,8 +98,20 @@ def policy_result(request: PolicyRequest, where: Setting, blocks: int | None) ->
     Raises `InvalidInput` for a selector of something else.
     """
     run = _run_of(request, where)
-    row = {"policy": request.spec, **where.fields, **report_of(run, blocks or BLOCKS), "roots": len(where.roots)}
-    notes = ["a policy is measured in turn with the best static action"] if run.base is not None else []
+    coin, base, positions, notes = where.coin(where.seed), run.base, [run.position], list[str]()
+    if base is not None:
+        positions.append(lambda _: base)
+        notes.append("a policy is measured in turn with the best static action")
+    after_each_root = max(1, -(-(blocks or BLOCKS) // (len(where.roots) * ROUNDS)))
+    with named_errors(run.named.label):
+        written = timed_rounds([partial(run.texts, position, after_each_root, coin) for position in positions], ROUNDS)
+    row = {
+        "policy": request.spec,
+        **where.fields,
+        **predicted_and_measured(run, [texts for texts, _ in written[0]]),
+        **speeds([[turn for _, turn in turns] for turns in written]),
+        "roots": len(where.roots),
+    }
     grouped, how_sure = by_group(where, [row], Column("policy"))
     tables = [Table.whole(_COLUMNS, [row]), *grouped]
     return Result(f"{title(where)}, one sequence at a time", tables, [*notes, *how_sure], 0 if row["agrees"] else 1)
@@ -154,17 +166,6 @@ def _run_of(request: PolicyRequest, where: Setting) -> PolicyRun:
     selector = load_selector(request.path, use, actions if request.wanted else None)
     position = partial(selector.network.chosen, sampling=where.sampling)
     return PolicyRun(where, named, selector.actions, position, selector.times, selector.base)
-
-
-def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
-    """Everything about a policy in the loop, as plain data; blocks: from all roots and in all turns together."""
-    coin, base = run.setting.coin(run.setting.seed), run.base
-    after_each_root = max(1, -(-blocks // (len(run.setting.roots) * ROUNDS)))
-    positions = [run.position] if base is None else [run.position, lambda _: base]
-    with named_errors(run.named.label):
-        written = timed_rounds([partial(run.texts, position, after_each_root, coin) for position in positions], ROUNDS)
-    texts = [blocks for blocks, _ in written[0]]
-    return {**predicted_and_measured(run, texts), **speeds([[turn for _, turn in of_writer] for of_writer in written])}
 
 
 def predicted_and_measured(run: PolicyRun, turns: Sequence[Sequence[tuple[Context, Block]]]) -> dict[str, Any]:

@@ -189,9 +189,20 @@ def test_criteria_in_a_batch_are_asked_about_each_text(pair):
     assert len(lengths) > 1
 
 
-@pytest.mark.parametrize("prompts", [[[1, 2, 1], [2]], [[1], [2, 0, 1, 1, 2], [0, 2]]], ids=str)
-@pytest.mark.parametrize("asked", [{"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}], ids=str)
-def test_penalties_and_n_grams_treat_padding_as_generate_does(random_pair, asked, prompts):
+@pytest.mark.parametrize(
+    ("prompts", "asked"),
+    [
+        ([[1, 2, 1], [2]], {"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}),
+        ([[1], [2, 0, 1, 1, 2], [0, 2]], {"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}),
+        ([[1, 2, 1]], {"min_length": 9, "eos_token_id": 2}),
+        ([[5, 2, 4, 5, 2]], {"no_repeat_ngram_size": 3, "min_new_tokens": 4, "eos_token_id": 1}),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_penalties_n_grams_and_least_lengths_are_those_of_generate_with_and_without_padding(
+    random_pair, prompts, asked
+):
     pair = random_pair(vocab=SIZE + 3, dtype=torch.float64, noise=0.05)
     inputs, ours = padded(prompts), generate_with("traversal", Delayed(2, 1, 2))
     ends = {"pad_token_id": 0, "eos_token_id": None, **asked}

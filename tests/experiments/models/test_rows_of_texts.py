@@ -8,7 +8,6 @@ from transformers.generation.logits_process import LogitsProcessorList, Repetiti
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, Budget, expected, max_deviation
 from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.loop.generate_with import generate_with
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.validate.agreement import compare
@@ -102,26 +101,6 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
             allowed = state.allowed(ours[:place])
             assert allowed is not None
             assert allowed[token]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"min_length": 9, "eos_token_id": 2},
-        {"repetition_penalty": 1.3, "no_repeat_ngram_size": 3, "min_new_tokens": 4, "eos_token_id": 1},
-    ],
-    ids="-".join,
-)
-@pytest.mark.filterwarnings("ignore")
-def test_generate_writes_as_without_drafts(random_pair, asked):
-    pair = random_pair(vocab=40, dtype=torch.float64, noise=0.5)
-    for prompt in ([1, 2, 1], [5, 6, 7, 5, 6]):
-        given = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0, **asked}
-        ids = torch.tensor([prompt])
-        expected = pair.target.generate(ids, **given)
-        drafted = {"draft": pair.draft, "custom_generate": generate_with("traversal", Delayed(2, 1, 2))}
-        assert torch.equal(pair.target.generate(ids, **given, **drafted), expected)
 
 
 def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it(random_pair):

@@ -13,8 +13,6 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import planned_scheme
-from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.measure.setting import setting
 from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, measured_verifiers
@@ -28,6 +26,7 @@ from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
+from tests.experiments.models.test_planted_bugs import keeping_the_first_slots, seeing_siblings
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
@@ -136,17 +135,6 @@ def test_a_planted_bias_fails_the_same_table(tiny_pair, claim, liar, moves_the_m
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-def test_rows_that_are_kept_are_not_run_again(validation, tmp_path, monkeypatch):
-    path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1])
-    first = run.cell_rows(short, Store(path))
-
-    def never(*_):
-        raise AssertionError("run again")
-
-    monkeypatch.setattr(run, "measure", never)
-    assert run.cell_rows(short, Store(path)) == first
-
-
 def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
     each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
     lying = measured_verifiers([each.predicted], ["naive=ensemble"])[0]
@@ -167,23 +155,15 @@ def test_what_defines_a_cell_is_in_its_key(validation, exact_pair):
 
 
 def test_a_wrong_mask_is_found(validation, monkeypatch):
-    def causal(sees, start, width):
-        return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
-
-    monkeypatch.setattr(reading, "_attended", causal)
+    seeing_siblings(monkeypatch)
     loop, way = Loop(validation.setting.pair, Sampling()), (make("naive_tree"), Delayed(3, 0, 2))
     assert not checks.tree_attention(loop, *way, validation.setting.roots[0], 4, 0).passed
 
 
 def test_a_wrong_cache_is_found(validation, monkeypatch):
-    trimmed = ModelCache.trimmed
-
-    def first_path(self, slots, places):
-        return trimmed(self, slots, [range(len(each)) for each in places])
-
     loop, way = Loop(validation.setting.pair, Sampling()), (make("traversal"), Delayed(3, 0, 2))
     assert checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
-    monkeypatch.setattr(ModelCache, "trimmed", first_path)
+    keeping_the_first_slots(monkeypatch)
     assert not checks.caches(loop, *way, validation.setting.roots[0], 30, 0).passed
 
 
