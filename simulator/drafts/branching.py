@@ -132,9 +132,9 @@ class WithoutReplacement(Branching):
             counts = [below((*context, token)) for token, mass in enumerate(draft.row(context).tolist()) if mass > 0]
             k = min(1 if len(context) < self.L1 else self.K, len(counts))
             sums = [1] + [0] * k  # over the sets of so many tokens, of the product of their counts
-            for each in counts:
+            for ways in counts:
                 for size in range(k, 0, -1):
-                    sums[size] += sums[size - 1] * each
+                    sums[size] += sums[size - 1] * ways
             return factorial(k) * sums[k]
 
         return below(())

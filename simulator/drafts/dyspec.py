@@ -92,8 +92,8 @@ class DySpecPruned(DySpec):
         leaves = [context for context in values if context not in drafted]
         if len(values) > self.nodes:
             *parent, token = leaves[largest([1 - values[leaf] for leaf in leaves], 1)[0]]
-            kept = tuple(drawn for drawn in drafted.pop(tuple(parent)) if drawn != token)
-            drafted |= {tuple(parent): kept} if kept else {}
+            siblings = tuple(drawn for drawn in drafted.pop(tuple(parent)) if drawn != token)
+            drafted |= {tuple(parent): siblings} if siblings else {}
         return DraftTree(drafted)
 
     @property

@@ -58,7 +58,7 @@ class Rheo(Adapting):
         waiting: list[tuple[Any, Context, Candidate]] = []
 
         def wait(context: Context, candidates: list[Candidate]) -> None:
-            waiting.extend((values[context] * each.share, context, each) for each in candidates)
+            waiting.extend((values[context] * candidate.share, context, candidate) for candidate in candidates)
 
         def enter(context: Context, value: Any) -> None:
             if len(context) < self.depth:

@@ -104,9 +104,9 @@ def _temperature(generator: np.random.Generator, n: int, size: int, target: floa
 
 def _zeros(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:
     def rows() -> Any:
-        kept = generator.random((n, size)) < 0.5
-        kept[np.arange(n), generator.integers(size, size=n)] = True
-        masses = kept * _dirichlet_rows(generator, n, size, 1.0)
+        support = generator.random((n, size)) < 0.5
+        support[np.arange(n), generator.integers(size, size=n)] = True
+        masses = support * _dirichlet_rows(generator, n, size, 1.0)
         return masses / masses.sum(axis=1, keepdims=True)
 
     return rows(), rows()

@@ -161,18 +161,18 @@ class Masks:
         seen, new = self.text + context, self.new + len(context)
         if new and (seen[-1] == self.eos or self._stopped(seen[-new:])):
             return tuple(token == self.eos for token in range(self.vocab_size))
-        kept = [True] * self.vocab_size
+        mask = [True] * self.vocab_size
         if self.grammar is not None:
-            kept = [to is not None for to in self.grammar.moves[state]]
+            mask = [to is not None for to in self.grammar.moves[state]]
             if self.eos is not None:
-                kept[self.eos] = state in self.grammar.ends
+                mask[self.eos] = state in self.grammar.ends
         if self.eos is not None and new < self.min_new_tokens:
-            kept[self.eos] = False
+            mask[self.eos] = False
         if (size := self.no_repeat_ngram_size) is not None:
             for place in range(len(seen) - size + 1):
                 if seen[place : place + size - 1] == seen[len(seen) - size + 1 :]:
-                    kept[seen[place + size - 1]] = False
-        return tuple(kept)
+                    mask[seen[place + size - 1]] = False
+        return tuple(mask)
 
     def _stopped(self, seen: Context) -> bool:
         """Whether a word ends within the last token."""
@@ -198,7 +198,7 @@ class MaskRules:
     @property
     def masked(self) -> bool:
         """Whether which tokens are allowed depends on the tokens before them."""
-        return any(each is not None for each in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
+        return any(rule is not None for rule in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
 
     def masks(self, vocab_size: int, text: Context = (), names: Sequence[str] = LETTERS) -> Masks:
         """Its masks; names: of the tokens. Raises `InvalidInput` for what does not fit these."""
@@ -253,7 +253,7 @@ def _grammar(
     if (size := len(made.moves[0])) != vocab_size:
         raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
     try:
-        kept = made.without(eos)
+        grammar = made.without(eos)
     except InvalidInput as error:
         shown = shown.removeprefix("the letters ")
         ends = "" if eos is None else f"; none of its texts may have the eos {names[eos]!r}, which follows them"
@@ -261,20 +261,20 @@ def _grammar(
         raise InvalidInput(
             f"{said}: {error} of these tokens, {shown}{ends}{comma if ',' in (regex or '') else ''}"
         ) from None
-    if eos is None and {*kept.moves[0]} == {None}:
+    if eos is None and {*grammar.moves[0]} == {None}:
         shown = shown.removeprefix("the letters ")
         raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")
-    return kept
+    return grammar
 
 
 def _assert_texts(grammar: Grammar, said: str, endless: bool) -> None:
     """Raise `InvalidInput` for a grammar that no tokens can obey, before models are read; endless: without `eos`."""
     comma = "; what follows regex= is all of the expression: other settings come before it" if "," in said else ""
     try:
-        kept = grammar.without(None)
+        usable = grammar.without(None)
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}{comma}") from None
-    if endless and {*kept.moves[0]} <= {None}:
+    if endless and {*usable.moves[0]} <= {None}:
         raise InvalidInput(f"{said}: the grammar accepts only the empty text{comma}")
 
 
@@ -286,12 +286,12 @@ def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
     allowed = masks.allowed(context)
     if allowed is None:
         return row
-    kept = np.array(allowed)
-    if kept.sum() == 1:
-        return arithmetic_of(row).vector(kept.astype(int))
-    if (row * kept).any():
-        return conditioned(row, kept)
-    raise dead_end(context, masks.names, np.flatnonzero(kept).tolist())
+    mask = np.array(allowed)
+    if mask.sum() == 1:
+        return arithmetic_of(row).vector(mask.astype(int))
+    if (row * mask).any():
+        return conditioned(row, mask)
+    raise dead_end(context, masks.names, np.flatnonzero(mask).tolist())
 
 
 def dead_end(context: Context, names: Sequence[str], without_mass: Sequence[int] = ()) -> InvalidInput:

@@ -123,8 +123,8 @@ def _number(value: float, rows: Any) -> Any:
     """A setting as a number of the rows' kind: exactly what was written, a decimal or a small fraction."""
     if rows.dtype != object:
         return value
-    near = Fraction(value).limit_denominator(1000)
-    return to_fmpq(near if float(near) == value else Fraction(repr(value)))
+    simple = Fraction(value).limit_denominator(1000)
+    return to_fmpq(simple if float(simple) == value else Fraction(repr(value)))
 
 
 def _power(rows: Any, exponent: float) -> Any:
@@ -141,9 +141,9 @@ def _normalised(rows: Any) -> Any:
     return rows / (rows.sum(-1, keepdim=True) if is_tensor(rows) else rows.sum(axis=-1, keepdims=True))
 
 
-def conditioned(rows: Any, kept: Any) -> Any:
+def conditioned(rows: Any, mask: Any) -> Any:
     """The rows given the tokens that are kept."""
-    return _normalised(rows * kept)
+    return _normalised(rows * mask)
 
 
 def _one_hot(rows: Any) -> Any:
@@ -170,20 +170,20 @@ def _typical(rows: Any, mass: float) -> Any:
         )
     away = abs(information - entropy)
     order = _ascending(away)
-    near = _gathered(away, order)
+    sorted_away = _gathered(away, order)
     last = (_gathered(rows, order).cumsum(-1) < _number(mass, rows)).sum(-1)
-    edge = _gathered(near, last.clip(max=rows.shape[-1] - 1)[..., None])
-    kept = near <= edge
-    kept[..., 0] = True
-    return _placed(kept, order)
+    edge = _gathered(sorted_away, last.clip(max=rows.shape[-1] - 1)[..., None])
+    mask = sorted_away <= edge
+    mask[..., 0] = True
+    return _placed(mask, order)
 
 
 def _nucleus(rows: Any, top_p: float, ties: str) -> Any:
     """The tokens that top-p keeps: all but those that have, with the less probable ones, at most mass `1 - p`."""
     order = _ascending(rows) if ties == "last" else _flipped(_ascending(-rows))
-    kept = _gathered(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
-    kept[..., -1] = True
-    return _placed(kept, order)
+    mask = _gathered(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
+    mask[..., -1] = True
+    return _placed(mask, order)
 
 
 def _quantised(rows: Any, bits: int) -> Any:

@@ -56,10 +56,10 @@ class Sampling(MaskRules, RowRules):
     def parse(cls, text: str, flag: str = "sampling") -> Sampling:
         """`temperature=.7,top_p=.9` and the like, each at most once; raises `InvalidInput` with the flag."""
         given: dict[str, Any] = {}
-        found = re.search(r"(?:^|,)\s*regex=", text)  # its commas are its own
-        if found:
-            given["regex"] = text[found.end() :]
-        for part in filter(None, text[: found.start() if found else None].split(",")):
+        grammar = re.search(r"(?:^|,)\s*regex=", text)  # its commas are its own
+        if grammar:
+            given["regex"] = text[grammar.end() :]
+        for part in filter(None, text[: grammar.start() if grammar else None].split(",")):
             name, _, value = part.partition("=")
             name = name.strip()
             value = value if name in ("eos", "stop_strings") else value.strip()
@@ -105,7 +105,11 @@ class Sampling(MaskRules, RowRules):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that are given, as plain data."""
-        return {each.name: value for each in fields(Sampling) if (value := getattr(self, each.name)) != each.default}
+        return {
+            setting.name: value
+            for setting in fields(Sampling)
+            if (value := getattr(self, setting.name)) != setting.default
+        }
 
     @property
     def text(self) -> str:
@@ -335,7 +339,7 @@ class Samplings(Sampling):
 
     def description(self, rounding: str) -> str:
         """The text, with the powers that are not rational; rounding: the text about rounded rows."""
-        why = ", ".join(dict.fromkeys(each for role in _ROLES if (each := self.of(role).why_irrational)))
+        why = ", ".join(dict.fromkeys(reason for role in _ROLES if (reason := self.of(role).why_irrational)))
         return f"{self}" + (f" ({why}: powers in float64{rounding})" if why else "")
 
 

@@ -218,8 +218,8 @@ def _language_rows(
             mass = np.prod([chain[a, b] for a, b in pairwise(places)])
             weights.append(mass * 2 ** (len(token) - 1) * generator.uniform(0.4, 1.6) + 0.01)
         pairs = [(*ending, number) for number in range(len(tokens))]
-        kept = np.array([not canonical or tokenizer.encode(tokenizer.decode(pair)) == pair for pair in pairs])
-        row = np.array(weights) * (kept if kept.any() else 1)
+        allowed = np.array([not canonical or tokenizer.encode(tokenizer.decode(pair)) == pair for pair in pairs])
+        row = np.array(weights) * (allowed if allowed.any() else 1)
         rows[ending] = rationalise(row[np.newaxis] / row.sum(), DENOMINATOR)[0]
     return rows
 

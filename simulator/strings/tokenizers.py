@@ -60,13 +60,13 @@ class Tokenizer:
         """The tokens of a text, up to the first place where no token fits."""
         if text in self.encodings:
             return self.encodings[text]
-        found: list[int] = []
+        numbers: list[int] = []
         place = 0
         while fitting := [token for token in self.tokens if text.startswith(token, place)]:
             longest = max(fitting, key=len)
-            found.append(self.tokens.index(longest))
+            numbers.append(self.tokens.index(longest))
             place += len(longest)
-        return tuple(found)
+        return tuple(numbers)
 
     def spellings(self, text: str, most: int) -> Iterator[Context]:
         """Every sequence of at most `most` tokens that spells a beginning of the text, itself before longer ones."""

@@ -281,11 +281,11 @@ def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: Toke
         law = guarded_law(verifier, instance.target, instance.draft, scheme)
     except (DraftproofError, ArithmeticError):
         return
-    found = Check(verifier.card.name, scheme, FLOAT64.name, "enumerate", Metrics.of(law, instance.target))
-    if not found.lossless:
+    checked = Check(verifier.card.name, scheme, FLOAT64.name, "enumerate", Metrics.of(law, instance.target))
+    if not checked.lossless:
         raise InvalidVerifier(
             f"it is lossless in rationals, and on the same numbers in float64 its balance is off by "
-            f"{float(found.max_deviation):.2g}: it does something else with floats, so the rationals prove nothing"
+            f"{float(checked.max_deviation):.2g}: it does something else with floats, so the rationals prove nothing"
         )
 
 

@@ -85,14 +85,14 @@ def shrink(
 
 def shrink_failure(verifier: Verifier, failure: Fails, examples: int = SEARCH_EXAMPLES) -> Fails:
     """The failure on the smallest instance found, in the order of `shrink`; as it is where it is not of exact rows."""
-    known, found = failure.instance, failure
+    known, smallest_failure = failure.instance, failure
 
     def fails(instance: Instance, scheme: DraftScheme) -> bool:
-        nonlocal found
+        nonlocal smallest_failure
         try:
             _judge(verifier, instance, scheme)
         except Fails as error:
-            found = error
+            smallest_failure = error
             return True
         except DraftproofError:
             return False
@@ -100,7 +100,7 @@ def shrink_failure(verifier: Verifier, failure: Fails, examples: int = SEARCH_EX
 
     if known.target.arithmetic.exact and known.draft.told is None and fails(known, known.scheme):
         fails(*smallest(fails, known, known.scheme, examples))
-    return found
+    return smallest_failure
 
 
 def smallest(

@@ -42,10 +42,10 @@ def rounding_decides(
     depths: computes it for another target. ties_tested: whether the verifier is known to rank tokens whose quotients
     tie in rationals the same way in float64.
     """
-    near = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
-    if not near or (ties_tested and not any(near)):
+    ties = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
+    if not ties or (ties_tested and not any(ties)):
         return False
-    step = 2 * (NEAR if any(near) else ROUNDED)
+    step = 2 * (NEAR if any(ties) else ROUNDED)
     laws = tau_law, depths(_moved(target, step)), depths(_moved(target, -step))
     # Without a jump the distribution changes about as much as the rows, at every depth by at most some ten times.
     allowed = FLOAT64.tolerance + 10 * len(tau_law) ** 2 * target.vocab_size * step

@@ -37,7 +37,7 @@ def check_at_one_size(fields: dict[str, Any], code: Sequence[str], max_trees: in
     request.trees(shape)
     with named_errors(f" {kind} ".join(one.label for one in named)):
         check = checked(fields, kind, subjects, shape)
-    judged = check.found
+    judged = check.theorem
     if isinstance(judged, Proof):
         label = request.named.verifier.card.name if request.free else request.named.label
         claim = f"{label}: LOSSLESS {at_one_size.about_text(shape, len(subjects[0].parameters))}"

@@ -109,16 +109,23 @@ def _after_one_child(structure: LeafToRoot, stage: _Stage, size: int) -> list[tu
         for total in range(1, most + 1):
             for through in range(1, total + 1):
                 share = comb(total - 1, through - 1) * chance**through * (1 - chance) ** (total - through)
-                kept = where_true((left == total) & (share > 0))
-                if not len(kept):
+                chosen = where_true((left == total) & (share > 0))
+                if not len(chosen):
                     continue
-                origin = open_states[kept]
-                p, q, weight = (part[kept] for part in after)
+                origin = open_states[chosen]
+                p, q, weight = (part[chosen] for part in after)
                 state = _Stage(
-                    stage.context[origin], stage.entry[origin], left[kept] - through, p, q, weight, origin, share[kept]
+                    stage.context[origin],
+                    stage.entry[origin],
+                    left[chosen] - through,
+                    p,
+                    q,
+                    weight,
+                    origin,
+                    share[chosen],
                 )
                 child = stage.context[origin] * size + token
-                parts.append((child, left[kept] * 0 + through, weights[origin, token][:, None], state))
+                parts.append((child, left[chosen] * 0 + through, weights[origin, token][:, None], state))
     return parts
 
 

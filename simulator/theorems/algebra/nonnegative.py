@@ -104,7 +104,7 @@ def combination(
         return [Fraction(0)] * len(columns)
     least, bounds = np.ones(len(columns)), None
     if most is not None:
-        least, bounds = -most.astype(float), [(0, DENOMINATOR if each else None) for each in most]
+        least, bounds = -most.astype(float), [(0, DENOMINATOR if wanted_most else None) for wanted_most in most]
     solved = linprog(least, A_eq=matrix, b_eq=right, bounds=bounds or (0, None), method="highs")
     return [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()] if solved.success else None
 
@@ -112,9 +112,9 @@ def combination(
 def coefficients(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> tuple[Any, Any]:
     """The coefficients of polynomials in floats, a column each and a row for each monomial, and those of one more."""
     terms = [ring.terms(column) for column in (*columns, wanted)]
-    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys(m for each in terms for m in each))}
+    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys(m for polynomial in terms for m in polynomial))}
     matrix = np.zeros((len(rows), len(terms)))
-    for number, each in enumerate(terms):
-        for monomial, value in each.items():
+    for number, polynomial in enumerate(terms):
+        for monomial, value in polynomial.items():
             matrix[rows[monomial], number] = int(value.p) / int(value.q)
     return matrix[:, :-1], matrix[:, -1]

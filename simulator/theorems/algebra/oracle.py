@@ -75,25 +75,25 @@ class Oracle:
         """Add the account of another."""
         self.asked += account["asked"]
 
-    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
-        """A point of `region`. near: a point that meets all conditions but, perhaps, that on `atom`."""
+    def find(self, region: Region, atom: int, start: Point) -> Point | Empty:
+        """A point of `region`. start: a point that meets all conditions but, perhaps, that on `atom`."""
         if region.allowed(atom) == 0 or self._refused(region, atom):
             return Empty.YES
-        answer = self._answer(region, atom, near)
+        answer = self._answer(region, atom, start)
         if isinstance(answer, Empty):
             return answer
-        point = tuple(answer.get(position, value) for position, value in enumerate(near))
+        point = tuple(answer.get(position, value) for position, value in enumerate(start))
         if point not in region:
             return Empty.UNKNOWN
         self.points.append(point)
         return point
 
-    def point_in(self, region: Region, near: Point) -> Point | None:
-        """A point of a region, all of whose conditions may be new. near: where values that do not matter come from."""
+    def point_in(self, region: Region, start: Point) -> Point | None:
+        """A point of a region, all of whose conditions may be new. start: where values that do not matter come from."""
         answer = self._solve(frozenset(region))
         if isinstance(answer, Empty):
             return None
-        point = tuple(answer.get(position, value) for position, value in enumerate(near))
+        point = tuple(answer.get(position, value) for position, value in enumerate(start))
         return point if point in region else None
 
     def is_empty(self, region: Region, atom: int) -> bool:
@@ -102,17 +102,17 @@ class Oracle:
             return True
         return self._answer(region, atom) is Empty.YES
 
-    def _answer(self, region: Region, atom: int, near: Point | None = None) -> dict[int, Any] | Empty:
+    def _answer(self, region: Region, atom: int, start: Point | None = None) -> dict[int, Any] | Empty:
         """Values for the variables that the question concerns."""
         conditions = self._connected(region, atom)
         if conditions not in self._found:
-            known = self._known(conditions, atom, near)
+            known = self._known(conditions, atom, start)
             self._found[conditions] = self._solve(conditions) if known is None else known
         return self._found[conditions]
 
-    def _known(self, conditions: frozenset[Condition], atom: int, near: Point | None) -> dict[int, Any] | None:
+    def _known(self, conditions: frozenset[Condition], atom: int, start: Point | None) -> dict[int, Any] | None:
         """The values at a point that was found before, or beside one, if it meets these conditions."""
-        point = None if near is None else nudged(self.ring, conditions, atom, near)
+        point = None if start is None else nudged(self.ring, conditions, atom, start)
         others = sorted((condition for condition in conditions if condition[0] != atom), reverse=True)
         wanted = next(mask for number, mask in conditions if number == atom)
         tries = NUDGES
@@ -148,11 +148,11 @@ class Oracle:
         linked: list[Condition] = []
         grown = True
         while grown:
-            near = [condition for condition, variables in waiting.items() if variables & reached]
-            for condition in near:
+            linking = [condition for condition, variables in waiting.items() if variables & reached]
+            for condition in linking:
                 reached |= waiting.pop(condition)
-            linked += near
-            grown = bool(near)
+            linked += linking
+            grown = bool(linking)
         return frozenset(linked)
 
     def _solve(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
@@ -183,9 +183,9 @@ class Oracle:
         What z3 does with conditions that are tracked can take for ever where it is quick without; so it is asked again
         without, and then all of them are taken to be needed.
         """
-        found = self._tracked(z3, z3.SolverFor("QF_NRA", ctx=z3.Context()), listed, TRACKED)
-        if found[0] in (z3.sat, z3.unsat):
-            return found
+        tracked = self._tracked(z3, z3.SolverFor("QF_NRA", ctx=z3.Context()), listed, TRACKED)
+        if tracked[0] in (z3.sat, z3.unsat):
+            return tracked
         solver = z3.Tactic("qfnra-nlsat", ctx=z3.Context()).solver()
         solver.set("timeout", int(self.seconds * 1000))
         solver.add(*self._read(z3, solver.ctx, listed))
@@ -266,20 +266,20 @@ def solver_module() -> Any:
     return z3
 
 
-def nudged(ring: Ring, conditions: frozenset[Condition], atom: int, near: Point) -> Point | None:
-    """A point that meets all conditions and differs from `near` in one variable; None where none is found so."""
+def nudged(ring: Ring, conditions: frozenset[Condition], atom: int, start: Point) -> Point | None:
+    """A point that meets all conditions and differs from `start` in one variable; None where none is found so."""
     wanted = next(mask for number, mask in conditions if number == atom)
     polynomial = ring.atoms[atom]
     for position in sorted(ring.support(atom)):
         if polynomial.degrees()[position] != 1:
             continue
-        slope = ring.at(polynomial.derivative(position), near)
+        slope = ring.at(polynomial.derivative(position), start)
         if slope == 0:
             continue
-        tie = near[position] - ring.at(polynomial, near) / slope
+        tie = start[position] - ring.at(polynomial, start) / slope
         touched = [(number, mask) for number, mask in conditions if position in ring.support(number)]
         for value in _candidates(tie, slope, wanted):
-            point = (*near[:position], value, *near[position + 1 :])
+            point = (*start[:position], value, *start[position + 1 :])
             if all(ring.sign_at(number, point) & mask for number, mask in touched):
                 return point
     return None

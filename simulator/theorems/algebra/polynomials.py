@@ -92,11 +92,11 @@ class Ring:
         if polynomial.is_constant():
             return sign_of(polynomial.leading_coefficient() if not polynomial.is_zero() else 0), ()
         known = self._factors.setdefault(polynomial.degrees(), [])
-        found = next((factors for each, factors in known if each == polynomial), None)
-        if found is None:
-            found = self._factored(polynomial)
-            known.append((polynomial, found))
-        return found
+        pair = next((factors for other, factors in known if other == polynomial), None)
+        if pair is None:
+            pair = self._factored(polynomial)
+            known.append((polynomial, pair))
+        return pair
 
     def _factored(self, polynomial: Polynomial) -> Factors:
         constant, parts = polynomial.factor()

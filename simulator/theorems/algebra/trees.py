@@ -32,8 +32,8 @@ class Leaf:
     @classmethod
     def of(cls, values: Mapping[Any, Ratio], point: Point | None = None) -> Leaf:
         """A leaf with these values."""
-        kept = {name: ratio for name, ratio in values.items() if not ratio.is_zero}
-        return cls(kept, tuple(sorted((str(name), ratio.key) for name, ratio in kept.items())), point)
+        nonzero = {name: ratio for name, ratio in values.items() if not ratio.is_zero}
+        return cls(nonzero, tuple(sorted((str(name), ratio.key) for name, ratio in nonzero.items())), point)
 
 
 @dataclass(frozen=True)

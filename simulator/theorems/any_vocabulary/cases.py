@@ -48,7 +48,7 @@ class TokenClass:
     @property
     def ratio(self) -> Ratio | None:
         """`p/q` of all its tokens, where that is known."""
-        return next((each.ratio for each in self.thresholds.values() if each.mask == ZERO), None)
+        return next((threshold.ratio for threshold in self.thresholds.values() if threshold.mask == ZERO), None)
 
     def allowed(self, ratio: Ratio) -> int:
         """The signs of `p - ratio q` that are left."""
@@ -221,15 +221,15 @@ class Case:
         Neither `a` nor `b` may depend on rows after that token.
         """
         support = self.ring.support(self.ring.atom(polynomial))
-        found = []
+        forms = []
         for token, named in self.names.items():
             if named.first in support or named.first + 1 in support:
                 p, q = self.ring.variables[named.first], self.ring.variables[named.first + 1]
                 a, b = polynomial.derivative(named.first), polynomial.derivative(named.first + 1)
-                below = any(each is token for position in support for each in self.homes[position])
+                below = any(above is token for position in support for above in self.homes[position])
                 if a * p + b * q == polynomial and not (a.is_zero() or b.is_zero() or below):
-                    found.append((len(named.row), named.first, token, a, b))
-        return max(found, key=lambda each: each[:2])[2:] if found else None
+                    forms.append((len(named.row), named.first, token, a, b))
+        return max(forms, key=lambda form: form[:2])[2:] if forms else None
 
     def scope_of(self, ratio: Ratio) -> int:
         """How many tokens had been drafted when the last of its variables came up."""
@@ -241,9 +241,9 @@ class Case:
 
     def scope_of_class(self, of_class: int) -> int:
         """The same for a class."""
-        found = self.classes[of_class]
-        of_row = max((self.scopes[self.names[token].first] for token in found.row), default=0)
-        return max(of_row, self.scope_of(found.target), self.scope_of(found.draft))
+        tokens = self.classes[of_class]
+        of_row = max((self.scopes[self.names[token].first] for token in tokens.row), default=0)
+        return max(of_row, self.scope_of(tokens.target), self.scope_of(tokens.draft))
 
     def is_new(self, ask: Ask, before: Case, context: Context) -> bool:
         """Whether a question is about rows from a context on, or about what was not there in the case before."""
@@ -260,7 +260,7 @@ class Case:
 
     def until(self, scope: int) -> Region:
         """The conditions on what came up before further tokens were drafted."""
-        known = {position for position, each in enumerate(self.scopes) if each <= scope}
+        known = {position for position, since in enumerate(self.scopes) if since <= scope}
         return Region(self.ring, {atom: mask for atom, mask in self.region if self.ring.support(atom) <= known})
 
     def answers(self, ask: Ask) -> Iterator[Case]:
@@ -302,8 +302,8 @@ class Case:
     ) -> Iterator[Case]:
         """The case in which these classes stand for the one that was asked about, unless it is impossible."""
         row = self.classes[ask.of_class].row
-        classes = {number: each for number, each in self.classes.items() if number != ask.of_class} | dict(parts)
-        places = [number for each in self.rows[row] for number in (parts if each == ask.of_class else (each,))]
+        classes = {number: old for number, old in self.classes.items() if number != ask.of_class} | dict(parts)
+        places = [number for old in self.rows[row] for number in (parts if old == ask.of_class else (old,))]
         names = {
             token: replace(named, of_class=moved[token]) if token in moved else named
             for token, named in self.names.items()
@@ -363,8 +363,8 @@ class Case:
             if position is not None:
                 num, den = (remainder(self.ring, part, equation, position) for part in (value.num, value.den))
                 value = value if den.is_zero else num / den
-                others = [remainder(self.ring, each, equation, position) for each in equations]
-                equations = [each.num for each in others if not each.is_zero]
+                others = [remainder(self.ring, other, equation, position) for other in equations]
+                equations = [other.num for other in others if not other.is_zero]
         return value
 
     def solvable(self, equation: Polynomial, nonzero: Callable[[Polynomial], bool]) -> int | None:

@@ -61,14 +61,14 @@ class _Place:
     """A case that is being written. used: its conditions that are needed, by atom."""
 
     case: Case
-    found: dict[Any, Any]
+    sums: dict[Any, Any]
     reasons: Reasons = field(init=False)
     used: set[int] = field(default_factory=set)
     below: dict[int, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     wanted: list[Polynomial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.reasons = Reasons(self.case, self.found)
+        self.reasons = Reasons(self.case, self.sums)
 
     def positive(self, atom: int) -> tuple[Polynomial, Polynomial]:
         """What stands in a denominator for an atom, and what the numerator is multiplied with: both, for the same."""
@@ -94,14 +94,14 @@ class _Place:
 
     def needed(self) -> list[Fact]:
         """The facts without which something would not be shown; what they use is noted."""
-        ring, kept = self.case.ring, list[Fact]()
-        wanted = {ring.atom(each) for each in self.wanted}
+        ring, needed = self.case.ring, list[Fact]()
+        wanted = {ring.atom(polynomial) for polynomial in self.wanted}
         for fact in reversed(self.reasons.facts):
             if fact.polynomial.is_zero() or ring.atom(fact.polynomial) in wanted:
-                kept.append(fact)
-                wanted |= {ring.atom(each) for _, factors in fact.terms for each in factors}
+                needed.append(fact)
+                wanted |= {ring.atom(polynomial) for _, factors in fact.terms for polynomial in factors}
         self.used |= {atom for atom in wanted if atom in self.case.region.masks}
-        return kept[::-1]
+        return needed[::-1]
 
 
 class _Writer:
@@ -109,7 +109,7 @@ class _Writer:
         self._polynomials: dict[tuple[Any, ...], int] = {}
         self._functions: dict[tuple[int, ...], int] = {}
         self._place: Any = None
-        self._found: dict[Any, Any] = {}
+        self._sums: dict[Any, Any] = {}
         self.polynomials: list[list[Any]] = []
         self.functions: list[list[int]] = []
 
@@ -158,7 +158,7 @@ class _Writer:
 
         pairs: of variables that have come up before. around: the case that this one is a part of.
         """
-        outside, self._place = self._place, _Place(case, self._found)
+        outside, self._place = self._place, _Place(case, self._sums)
         total = self.sum(draft, case)
         rest = self._rest(difference, signs)
         return self._written(outside, around, pairs) | {"sum": total, "rest": rest}
@@ -167,7 +167,7 @@ class _Writer:
         place = self._place
         terms = place.reasons.zero(difference.num)
         if terms is not None:
-            place.wanted += [each for _, factors in terms for each in factors]
+            place.wanted += [polynomial for _, factors in terms for polynomial in factors]
             below = Ratio(difference.ring, difference.ring.one, difference.den)
             return self.products((value * below, factors) for value, factors in terms)
         if signs:
@@ -204,14 +204,14 @@ class _Writer:
             return {
                 "verdicts": [
                     [
-                        [*(_number(case, each) for each in (*accepted, token)), self.function(mass)]
+                        [*(_number(case, token_of_it) for token_of_it in (*accepted, token)), self.function(mass)]
                         for (accepted, token), mass in masses.items()
                     ]
                     for masses in draft.leaf
                 ],
-                **({"later": [self.later(each, case) for each in draft.later]} if draft.later else {}),
+                **({"later": [self.later(later, case) for later in draft.later]} if draft.later else {}),
             }
-        new = {each.of_class: each for each in draft.new}
+        new = {part.of_class: part for part in draft.new}
         return {
             "parts": [
                 *(self.named(token, draft, case) for token, named in case.names.items() if named.row == draft.row),
@@ -224,7 +224,7 @@ class _Writer:
         return {
             "masses": self.pair(later.masses),
             "value": self.function(later.value),
-            "cases": [self.case(case, each, pairs, each.value - later.value, around) for case, each in later.cases],
+            "cases": [self.case(case, draft, pairs, draft.value - later.value, around) for case, draft in later.cases],
         }
 
     def drafted(
@@ -233,7 +233,7 @@ class _Writer:
         """What is drafted after a context: a named token or, if None, any of a class."""
         number = len(around.scopes) // 2 if token is None else _number(around, token)
         return {
-            "node": [*(_number(around, each) for each in row), number],
+            "node": [*(_number(around, above) for above in row), number],
             "new": token is None,
             "masses": self.pair(masses),
         }
@@ -254,14 +254,14 @@ class _Writer:
             fields |= {"chance": self.pair(new.weight), "linear": self.pair(new.linear)}
             chance, expected = (a * p + b * q for a, b in (new.weight, new.linear))
             fields["cases"] = [
-                self.case(case, each, pairs, chance * each.value - expected, around) for case, each in new.cases
+                self.case(case, after, pairs, chance * after.value - expected, around) for case, after in new.cases
             ] or [self.none(around, draft.row, of_class)]
         return fields
 
     def none(self, around: Case, row: Sequence[Token], of_class: int) -> dict[str, Any]:
         """The case of a token in a class that has no others than the named ones."""
         case, _ = around.with_name(tuple(row), of_class, 0)
-        outside, self._place = self._place, _Place(case, self._found)
+        outside, self._place = self._place, _Place(case, self._sums)
         if not self._place.reasons.impossible():
             raise NotWritten("nothing elementary says that a class has no tokens without a name")
         return self._written(outside, around, range(len(around.scopes) // 2 + 1))

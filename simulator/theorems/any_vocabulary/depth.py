@@ -60,10 +60,10 @@ def reach(verifier: Verifier, branches: int) -> Step:
     """The probability of accepting the first token of a trunk, with branches below it: `q w = min(p, q)`."""
     case, context, _ = start(1, after=False)
 
-    def holds(each: Case, value: Ratio) -> bool:
-        p, q = each.variables(context[0])
-        lower = each.has_sign((p - q).num, NEGATIVE | ZERO) and each.equal(value, p)
-        return lower or (each.has_sign((p - q).num, POSITIVE | ZERO) and each.equal(value, q))
+    def holds(part: Case, value: Ratio) -> bool:
+        p, q = part.variables(context[0])
+        lower = part.has_sign((p - q).num, NEGATIVE | ZERO) and part.equal(value, p)
+        return lower or (part.has_sign((p - q).num, POSITIVE | ZERO) and part.equal(value, q))
 
     total = Sum(Delayed(branches, 1, 1), [verifier], partial(passes, context=context))
     return Step(context).add(total, case, holds)

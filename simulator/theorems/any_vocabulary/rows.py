@@ -186,7 +186,7 @@ class ClassRow(Entries):
 
     def __mul__(self, factor: Any) -> ClassRow:
         if isinstance(factor, Comparison):
-            return factor.kept(self)
+            return factor.where_true(self)
         if isinstance(factor, ClassRow):
             self.of_run.refuse("two rows were multiplied")
         if type(factor) is not Number:
@@ -285,7 +285,7 @@ class Comparison(Entries):
     def __init__(self, row: ClassRow, answers: Mapping[int, bool], values: Mapping[Token, bool]) -> None:
         self.of_run, self.context, self.answers, self.values = row.of_run, row.context, answers, values
 
-    def kept(self, row: ClassRow) -> ClassRow:
+    def where_true(self, row: ClassRow) -> ClassRow:
         """A row with 0 where the answer is no."""
         if row.of_run is not self.of_run:
             row.of_run.fail(HasState(MEMORY))
@@ -301,7 +301,7 @@ class Comparison(Entries):
     def __mul__(self, row: Any) -> Any:
         if not isinstance(row, ClassRow):
             self.of_run.refuse("a comparison of rows was multiplied with what is no row")
-        return self.kept(row)
+        return self.where_true(row)
 
     __rmul__ = __mul__
 

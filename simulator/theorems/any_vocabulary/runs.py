@@ -129,7 +129,7 @@ class ClassRun(Run):
                 return answer
             atom, wanted = answer.atom, answer.mask
             if atom not in atoms:  # a product: one factor after the other
-                atom = next(each for each in atoms if self.region.allowed(each) not in _SINGLE)
+                atom = next(factor for factor in atoms if self.region.allowed(factor) not in _SINGLE)
                 wanted = NEGATIVE if self.region.allowed(atom) & NEGATIVE else ZERO
             self._determine(atom, wanted)
 

@@ -213,7 +213,7 @@ class Sum:
     def cases(self, case: Case) -> list[tuple[Case, Draft]]:
         """The sum in every case into which questions that come before all drafts divide this one."""
         begun: Begun = (((),),) * len(self.verifiers)
-        return self._resolved(case, 0, lambda each: self._from(each, {(): ()}, 0, begun))
+        return self._resolved(case, 0, lambda inner: self._from(inner, {(): ()}, 0, begun))
 
     def _resolved(
         self,
@@ -249,8 +249,8 @@ class Sum:
             result = self._next(case, wanted, drawn, scope, begun)
         else:
             drafted = {
-                context: each if not late or context in drawn else None
-                for context, each in tree.children.items()
+                context: tokens if not late or context in drawn else None
+                for context, tokens in tree.children.items()
                 if all(token.is_named for token in context)
             }
             result = self._leaf(case, drawn, drafted, scope, begun)
@@ -265,8 +265,8 @@ class Sum:
         context = wanted.context
         result = Draft(context, value=Ratio(case.ring, case.ring.zero))
 
-        def after(each: Case, token: Token, inner: int) -> Draft:
-            return self._from(each, {**drawn, context: (*drawn.get(context, ()), token)}, inner, begun)
+        def after(inside: Case, token: Token, inner: int) -> Draft:
+            return self._from(inside, {**drawn, context: (*drawn.get(context, ()), token)}, inner, begun)
 
         for token, chance in wanted.named:
             if not chance.is_zero:
@@ -295,38 +295,38 @@ class Sum:
         inside, token = case.with_name(context, of_class, scope + 1)
         p, q = inside.masses(token)
         chance = weight[0] * p + weight[1] * q
-        found = self._resolved(inside, scope + 1, lambda each: after(each, token, scope + 1))
+        sums = self._resolved(inside, scope + 1, lambda inner: after(inner, token, scope + 1))
         first, zero = inside.names[token].first, Ratio(case.ring, case.ring.zero)
         linear: tuple[Ratio, Ratio] | None = (zero, zero)
-        if found:  # without cases there is no such token
+        if sums:  # without cases there is no such token
             linear = next(
-                filter(None, (_linear(chance * each, first) for each in self._common(found, first + 2))), None
+                filter(None, (_linear(chance * value, first) for value in self._common(sums, first + 2))), None
             )
         if linear is None:
             raise NotShown(
                 "what follows a drafted token depends on how it compares, on its own row, or not linearly on its own "
-                f"probabilities: {_values(found)}"
+                f"probabilities: {_values(sums)}"
             )
         rest = case.rest(of_class)
         total = linear[0] * rest[0] + linear[1] * rest[1]
-        return New(of_class, inside.variables(token), weight, found, linear, total)
+        return New(of_class, inside.variables(token), weight, sums, linear, total)
 
-    def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Iterator[Ratio]:
+    def _common(self, sums: Sequence[tuple[Case, Draft]], first: int) -> Iterator[Ratio]:
         """Functions that a sum is in all cases, of no variable from the position `first` on."""
-        if not found:
+        if not sums:
             raise Impossible("all cases of what follows are impossible")
-        for reduced, (case, draft) in product((False, True), found):
+        for reduced, (case, draft) in product((False, True), sums):
             candidate = case.reduced(draft.value) if reduced else draft.value
             if not depends(first, candidate.num, candidate.den):
-                self.account.equations += len(found)
-                if all(other.equal(candidate, each.value) for other, each in found):
+                self.account.equations += len(sums)
+                if all(other.equal(candidate, sum_there.value) for other, sum_there in sums):
                     yield candidate
 
-    def _one(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
+    def _one(self, sums: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
         """One of them; raises `NotShown` if there is none."""
-        value = next(self._common(found, first), None)
+        value = next(self._common(sums, first), None)
         if value is None:
-            raise NotShown(f"what follows depends on how drafted tokens compare, or on their rows: {_values(found)}")
+            raise NotShown(f"what follows depends on how drafted tokens compare, or on their rows: {_values(sums)}")
         return value
 
     def _leaf(self, case: Case, drawn: Drawn, drafted: Drafted, scope: int, begun: Begun) -> Draft:
@@ -338,8 +338,8 @@ class Sum:
         masses, looks = list[Masses](), dict[Context, list[list[_Look]]]()
         try:
             for number, (tree, verifier, answers) in enumerate(zip(trees, self.verifiers, begun, strict=True)):
-                found, seen = self._masses(case, tree, verifier, answers)
-                masses.append(found)
+                ended, seen = self._masses(case, tree, verifier, answers)
+                masses.append(ended)
                 for look in seen:
                     looks.setdefault(look.context, [[] for _ in begun])[number].append(look)
         except DraftFirst as first:
@@ -370,19 +370,19 @@ class Sum:
         begun = tuple(tuple(look.answers for look in looks) for looks in group)
         drawn = {**drawn, context: ()}
         try:
-            found = self._resolved(
+            sums = self._resolved(
                 case,
                 scope,
-                lambda each: self._from(each, drawn, scope, begun),
-                lambda each, ask: each.is_new(ask, case, context),
+                lambda inner: self._from(inner, drawn, scope, begun),
+                lambda inner, ask: inner.is_new(ask, case, context),
             )
-            value = self._one(found, len(case.scopes))
+            value = self._one(sums, len(case.scopes))
         except NotShown:
             self._together.add(kind)
             return None
         zero = Ratio(case.ring, case.ring.zero)
         masses = tuple(sum((look.mass for look in looks), start=zero) for looks in group)
-        return Later(masses, found if self.records else [], value)
+        return Later(masses, sums if self.records else [], value)
 
     def _masses(
         self,
@@ -399,7 +399,7 @@ class Sum:
         self.account.runs += 1
         if self.progress:
             self.progress(self.account)
-        found: Masses = {}
+        ended: Masses = {}
         looks = []
         try:
             with run.following():
@@ -411,7 +411,7 @@ class Sum:
                         mass = coin.weight.as_ratio
                         if not isinstance(outcome, Looked):
                             block = _block(outcome, drafted)
-                            found[block] = found[block] + mass if block in found else mass
+                            ended[block] = ended[block] + mass if block in ended else mass
                         elif coin.answers is None:
                             raise DraftFirst(outcome.context)
                         else:
@@ -426,7 +426,7 @@ class Sum:
         finally:
             if tokens.refused:
                 raise tokens.refused[0]
-        return found, looks
+        return ended, looks
 
 
 def _linear(value: Ratio, first: int) -> tuple[Ratio, Ratio] | None:
@@ -437,8 +437,8 @@ def _linear(value: Ratio, first: int) -> tuple[Ratio, Ratio] | None:
     return Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
 
 
-def _values(found: Sequence[tuple[Case, Draft]]) -> str:
-    return "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
+def _values(sums: Sequence[tuple[Case, Draft]]) -> str:
+    return "; ".join(dict.fromkeys(draft.value.key for _, draft in sums))
 
 
 def depends(first: int, *parts: Polynomial) -> bool:

@@ -35,9 +35,9 @@ class RememberingOracle(Oracle):
     arithmetic at once, which tells in the same run what contradicts what.
     """
 
-    def _answer(self, region: Region, atom: int, near: Point | None = None) -> dict[int, Any] | Empty:
+    def _answer(self, region: Region, atom: int, start: Point | None = None) -> dict[int, Any] | Empty:
         before = self.asked
-        answer = super()._answer(region, atom, near)
+        answer = super()._answer(region, atom, start)
         if self.asked > before and not isinstance(answer, Empty):
             places = range(len(self.ring.names))
             self.points.append(tuple(answer.get(position, rational(1, 2)) for position in places))
@@ -71,9 +71,9 @@ class Step:
         """The step with the cases of a sum, or why it cannot be computed. holds: whether a value is as claimed."""
         total.account = self.account
         try:
-            found = total.cases(case)
-            self.cases += found
-            self.failed += [(each, draft.value) for each, draft in found if not holds(each, draft.value)]
+            parts = total.cases(case)
+            self.cases += parts
+            self.failed += [(part, draft.value) for part, draft in parts if not holds(part, draft.value)]
         except NotShown as error:
             self.reason = str(error)
         self.asked = case.oracle.asked

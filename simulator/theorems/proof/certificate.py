@@ -42,8 +42,8 @@ class RecordingOracle(Oracle):
 
     answers: list[Point | None] = field(default_factory=list)
 
-    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
-        answer = super().find(region, atom, near)
+    def find(self, region: Region, atom: int, start: Point) -> Point | Empty:
+        answer = super().find(region, atom, start)
         self.answers.append(None if isinstance(answer, Empty) else answer)
         return answer
 
@@ -76,7 +76,7 @@ class CertificateOracle(Oracle):
     def for_ring(self, ring: Ring) -> Self:
         return replace(super().for_ring(ring), answers=self.answers, cursor=self.cursor)
 
-    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
+    def find(self, region: Region, atom: int, start: Point) -> Point | Empty:
         if self.used == len(self.answers):
             return Empty.UNKNOWN
         point = self.answers[self.used]
@@ -86,18 +86,18 @@ class CertificateOracle(Oracle):
         return Empty.YES if self.is_empty(region, atom) else Empty.UNKNOWN
 
 
-def certificate_of(found: Proof | Relation, oracle: Oracle, about: Mapping[str, Any]) -> dict[str, Any]:
+def certificate_of(theorem: Proof | Relation, oracle: Oracle, about: Mapping[str, Any]) -> dict[str, Any]:
     """The certificate of what a `RecordingOracle` helped to prove, as plain data. about: what names it.
 
     Raises `InvalidInput` for what is not proved.
     """
-    if not found.proved or not isinstance(oracle, RecordingOracle):
+    if not theorem.proved or not isinstance(oracle, RecordingOracle):
         raise InvalidInput("only what is proved has a certificate")
-    fields = {"format": FORMAT, **about, "variables": list(found.shape.ring.names), "answers": plain_answers(oracle)}
-    if isinstance(found, Proof):
+    fields = {"format": FORMAT, **about, "variables": list(theorem.shape.ring.names), "answers": plain_answers(oracle)}
+    if isinstance(theorem, Proof):
         return {**fields, "kind": LOSSLESS}
-    judged = {"by": found.by, "same_law": found.same_law, "judgements": found.judgements}
-    return {**fields, "kind": found.kind, **judged}
+    judged = {"by": theorem.by, "same_law": theorem.same_law, "judgements": theorem.judgements}
+    return {**fields, "kind": theorem.kind, **judged}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class CertificateCheck:
 
     valid: bool
     reason: str
-    found: Proof | Relation
+    theorem: Proof | Relation
 
 
 def checked(certificate: Mapping[str, Any], kind: str, subjects: Sequence[Subject], shape: Shape) -> CertificateCheck:
@@ -119,24 +119,24 @@ def checked(certificate: Mapping[str, Any], kind: str, subjects: Sequence[Subjec
             raise InvalidInput(f"its {key} is {cut(repr(certificate.get(key)))}, not {cut(repr(stated))}")
     oracle = CertificateOracle(shape.ring, answers=_points_in(certificate, len(shape.ring.names)))
     explorer = Explorer(oracle)
-    found: Proof | Relation
+    theorem: Proof | Relation
     if kind == LOSSLESS:
-        found = Proof(subjects[0], shape, explorer)
-        follow(found)
-        found.finished = found.refutation is None
+        theorem = Proof(subjects[0], shape, explorer)
+        follow(theorem)
+        theorem.finished = theorem.refutation is None
         spare = False
     else:
-        found = Relation(kind, subjects[0], subjects[1], shape)
-        spare = _judged(certificate, found, explorer)
-    if not found.proved:
-        reason = f"on {len(found.open_cells)} cells what it says shows nothing"
+        theorem = Relation(kind, subjects[0], subjects[1], shape)
+        spare = _judged(certificate, theorem, explorer)
+    if not theorem.proved:
+        reason = f"on {len(theorem.open_cells)} cells what it says shows nothing"
     elif oracle.used < len(oracle.answers) or spare:
         reason = "some of its answers belong to no question, or some of its judgements to no cell"
-    elif isinstance(found, Relation) and certificate.get("same_law") and not found.same_law:
+    elif isinstance(theorem, Relation) and certificate.get("same_law") and not theorem.same_law:
         reason = "the laws are not the same"
     else:
-        return CertificateCheck(True, f"{kind} on every cell, and no point is outside all cells", found)
-    return CertificateCheck(False, reason, found)
+        return CertificateCheck(True, f"{kind} on every cell, and no point is outside all cells", theorem)
+    return CertificateCheck(False, reason, theorem)
 
 
 def _judged(certificate: Mapping[str, Any], relation: Relation, explorer: Explorer) -> bool:

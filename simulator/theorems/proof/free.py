@@ -106,7 +106,7 @@ def with_values(name: str, names: tuple[str, ...], build: Callable[[Values], Ver
     """The subject that `build` makes from a free number for each of `names`. name: of the verifier."""
 
     def formal(run: Run) -> Verifier:
-        return build({each: run.variable(run.ring.names.index(each)) for each in names})
+        return build({free: run.variable(run.ring.names.index(free)) for free in names})
 
     def at(values: Sequence[Any]) -> Verifier:
         return build(dict(zip(names, map(RATIONAL.number, values), strict=True)))

@@ -101,8 +101,8 @@ class Run:
         if isinstance(answer, Question):
             inside = bool(self.ring.sign_at(answer.atom, self.point) & answer.mask)
             self.decisions.append((self.region, answer))
-            kept = answer.mask if inside else ANY & ~answer.mask
-            self.region = self.region.with_signs(answer.atom, kept)
+            signs = answer.mask if inside else ANY & ~answer.mask
+            self.region = self.region.with_signs(answer.atom, signs)
             answer = inside
         if answer != bool(sign_of(number.at_sample) & mask):
             self.fail(AssertionError(f"the sample contradicts the polynomial {ratio.key}"))
@@ -153,7 +153,7 @@ def line_of_code() -> str:
     watching = sys.getprofile()
     sys.setprofile(None)  # reading lines of files is not what is watched
     whole = traceback.extract_stack()[-2::-1]
-    frames = list(takewhile(lambda each: not each.filename.endswith(_CALLER), whole))  # of the code that is followed
+    frames = list(takewhile(lambda frame: not frame.filename.endswith(_CALLER), whole))  # of the code that is followed
     sys.setprofile(watching)
     theirs = [frame for frame in frames if not is_trusted(frame.filename)]
     ours = [item for item in frames if item.filename.startswith(HOME) and not item.filename.startswith(_THEOREMS)]

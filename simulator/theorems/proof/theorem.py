@@ -154,7 +154,7 @@ def follow(proof: Proof, executor: ProofExecutor | None = None) -> None:
         proof.identities += 1
         proof.cells += count
         proof.open_cells += [region for region, _ in missing]
-        proof.refutation = next((found for cell in missing if (found := refuted(proof, *cell))), None)
+        proof.refutation = next((refuting for cell in missing if (refuting := refuted(proof, *cell))), None)
         if proof.refutation is not None:
             return
 

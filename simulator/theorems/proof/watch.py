@@ -164,7 +164,7 @@ def _wrong(name: str, thing: Any) -> str | None:
 
 def _is_singleton(step: dis.Instruction) -> bool:
     """Whether an instruction puts None, True, False or `...` there."""
-    return step.opname == "LOAD_CONST" and any(step.argval is each for each in (None, True, False, ...))
+    return step.opname == "LOAD_CONST" and any(step.argval is singleton for singleton in (None, True, False, ...))
 
 
 def _is_flint(thing: Any) -> bool:

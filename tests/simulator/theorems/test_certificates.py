@@ -51,9 +51,9 @@ def test_it_holds_without_a_search(certificates, kind, monkeypatch):
     found = verdict(certificates[kind], kind)
     assert found.valid
     if kind != LOSSLESS:
-        assert found.found.solved == 0
+        assert found.theorem.solved == 0
     if kind == DOMINATES:
-        assert found.found.certified > 0
+        assert found.theorem.certified > 0
 
 
 #: A point that no certificate has.
