@@ -21,7 +21,7 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.audit import RowForm, default_cases, interface_named, kind_named
 from draftproof.simulator.audit.batches import requests_of
 from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces._call import nodes_of, padded_to
+from draftproof.simulator.audit.interfaces._call import nodes_of
 from draftproof.simulator.audit.program import Arguments, plain
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts.trees import first_path
@@ -146,7 +146,7 @@ class _Given:
         if given is self._drafted:
             if len(shape) == 1:
                 return [number for own in self._drafted for number in own]
-            return [padded_to(shape[1], own, 0.5) for own in self._drafted]
+            return [[*own, *[0.5] * (shape[1] - len(own))] for own in self._drafted]
         return given if shape else given[0]
 
 

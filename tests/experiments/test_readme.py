@@ -20,9 +20,8 @@ from draftproof.experiments.inputs.schemes import find_schemes
 from draftproof.experiments.inputs.verifiers import find_verifier, from_file
 from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
-from draftproof.experiments.pages.site import GENERATED
+from draftproof.experiments.pages.site import GENERATED, verifiers_page
 from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, fitted, words_of
-from draftproof.experiments.pages.site import verifiers_page
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
 from draftproof.verifiers.strings import STRING_RULES
