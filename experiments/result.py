@@ -131,7 +131,7 @@ class Table:
 
     def _is_alike(self, place: int) -> bool:
         values = [row[place] for row in self.rows]
-        return self.columns[place].kind == "text" and len(values) > 1 and all(each == values[0] for each in values)
+        return self.columns[place].kind == "text" and len(values) > 1 and all(value == values[0] for value in values)
 
     def rich(self) -> RenderableType:
         """For a terminal."""
@@ -170,8 +170,8 @@ class Table:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(names)
         for row in rows:
-            kept = (json.dumps(value) if isinstance(value, (list, dict)) else value for value in row.values())
-            writer.writerow([csv_cell(value) for value in kept])
+            cells = (json.dumps(value) if isinstance(value, (list, dict)) else value for value in row.values())
+            writer.writerow([csv_cell(value) for value in cells])
         return out.getvalue()
 
     def _tabulated(self, form: str, cell: Callable[[Kind, str], str]) -> str:
@@ -179,11 +179,11 @@ class Table:
 
         columns, cells = self.texts()
         if len(cells) == 1:
-            lines = [[each.heading, cell(each.kind, text)] for each, text in zip(columns, cells[0], strict=True)]
+            lines = [[column.heading, cell(column.kind, text)] for column, text in zip(columns, cells[0], strict=True)]
             return str(tabulate(lines, ["", ""], tablefmt=form, disable_numparse=True))
-        body = [[cell(each.kind, text) for each, text in zip(columns, row, strict=True)] for row in cells]
-        sides = ["right" if each.kind in NUMBERS else "left" for each in columns]
-        headings = [each.heading for each in columns]
+        body = [[cell(column.kind, text) for column, text in zip(columns, row, strict=True)] for row in cells]
+        sides = ["right" if column.kind in NUMBERS else "left" for column in columns]
+        headings = [column.heading for column in columns]
         return str(tabulate(body, headings, tablefmt=form, disable_numparse=True, colalign=sides if body else None))
 
 
@@ -236,8 +236,8 @@ class Result:
     def json_lines(self) -> str:
         """The rows of the main table, a line each, without empty fields."""
         rows = self.tables[0].fields() if self.tables else []
-        kept = ({name: value for name, value in row.items() if value is not None} for row in rows)
-        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in kept)
+        filled = ({name: value for name, value in row.items() if value is not None} for row in rows)
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in filled)
 
     def csv(self) -> str:
         """The main table as comma-separated values."""
@@ -305,24 +305,24 @@ def text_of(kind: Kind, value: Any, digits: int = EXACT_DIGITS) -> str:
     if kind == "percent":
         return f"{float(value):.2%}"
     if kind == "shares":
-        return " ".join(f"{100 * float(each):4.1f}" for each in value)
+        return " ".join(f"{100 * float(share):4.1f}" for share in value)
     if kind in ("exact", "interval"):
         listed = value if isinstance(value, (list, tuple)) else [value]
-        return (" .. " if kind == "interval" else " ").join(short(each, digits) for each in listed)
+        return (" .. " if kind == "interval" else " ").join(short(number, digits) for number in listed)
     return printable(f"{value:,}" if kind == "count" else str(value))
 
 
 def number_of(value: Any) -> Any:
     """A number, or several, of which exact ones may be texts, as in the rows of a store."""
     if isinstance(value, (list, tuple)):
-        return [number_of(each) for each in value]
+        return [number_of(number) for number in value]
     return Fraction(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(part) for part in value]
     with suppress(AttributeError):
         value = value.item()  # numpy's numbers
     return str(value) if isinstance(value, Fraction) else value

@@ -184,19 +184,19 @@ def _correlation(rows: Sequence[tuple[Any, Any]]) -> float:
 
 def greedy_gain(shapes: Sequence[tuple[int, int]], least: float) -> Figures:
     """The gain of `gbv` over `block` by shape (K, L) where the target has one path, with its bound."""
-    found = {(K, L): max(_one_path_gain(Delayed(K, 0, L), Fraction(b, 20)) for b in range(1, 20)) for K, L in shapes}
+    gains = {(K, L): max(_one_path_gain(Delayed(K, 0, L), Fraction(b, 20)) for b in range(1, 20)) for K, L in shapes}
     largest = [
-        f"K = {K}, L = {L} {gain:+.1%} (never above {K * (L + 1) / (K + L) - 1:+.1%})" for (K, L), gain in found.items()
+        f"K = {K}, L = {L} {gain:+.1%} (never above {K * (L + 1) / (K + L) - 1:+.1%})" for (K, L), gain in gains.items()
     ]
     text = f"where the target has one path, {', '.join(largest)}"
-    return Figures(max(found.values()) > least, text, len(shapes), ("one path",))
+    return Figures(max(gains.values()) > least, text, len(shapes), ("one path",))
 
 
-def _one_path_gain(scheme: Delayed, found: Fraction) -> float:
+def _one_path_gain(scheme: Delayed, first: Fraction) -> float:
     """The gain where the target draws token 0 alone, and the draft first with probability `found`, then always."""
     zero = [Fraction(1), Fraction(0)]
     target = TableProcess([[zero] * 2**depth for depth in range(scheme.depth + 1)], "target")
-    rows = [[[found, 1 - found]], *([zero] * 2**depth for depth in range(1, scheme.depth))]
+    rows = [[[first, 1 - first]], *([zero] * 2**depth for depth in range(1, scheme.depth))]
     instance = Instance(target, TableProcess(rows, "draft"))
     ours, block = (checked(spec, instance, scheme).block_efficiency for spec in ("gbv", "block"))
     return float(ours / block) - 1
@@ -265,7 +265,8 @@ def gain_of_a_sampled_draft(temperature: float) -> Figures:
     for name, parameters in (*CLOSE, ("dirichlet", {})):
         draws = (np.random.default_rng(seed) for seed in range(8))
         drawn = (FAMILIES[name].instance(4, LONG, rng, 20, RATIONAL, **parameters) for rng in draws)
-        kinds.append((f"{name} {parameters or ''}".strip(), [Case(name, each.target, each.draft) for each in drawn]))
+        pairs = [Case(name, instance.target, instance.draft) for instance in drawn]
+        kinds.append((f"{name} {parameters or ''}".strip(), pairs))
     for name, cases in kinds:
         plain, sampled = (_on_path(cases, at) for at in (1.0, temperature))
         gains.append(sampled / plain - 1)
@@ -315,12 +316,12 @@ def spellings(first: int) -> Figures:
 
     first: of one letter; each further letter doubles it.
     """
-    found = []
+    counts = []
     for n in range(1, 6):
         text = "abcde"[:n]  # different letters, so that every place has tokens of its own
-        found.append(_spelt(text, {text[i:j] for i, j in combinations(range(n + 1), 2)}))
-    shown = found == [first * 2**n for n in range(5)]
-    return Figures(shown, f"of 1 to 5 letters: {listed(found, 'd')}", 5, ("strings",))
+        counts.append(_spelt(text, {text[i:j] for i, j in combinations(range(n + 1), 2)}))
+    shown = counts == [first * 2**n for n in range(5)]
+    return Figures(shown, f"of 1 to 5 letters: {listed(counts, 'd')}", 5, ("strings",))
 
 
 def _spelt(text: str, pieces: set[str]) -> int:

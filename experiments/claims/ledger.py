@@ -7,7 +7,7 @@ that is a list where the statement takes one name stands for each of its entries
 import inspect
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -32,30 +32,23 @@ CARD = ("id", "paper", "statement", "status", "cases", "count", "false", "true",
 
 
 @dataclass(frozen=True)
-class Cases:
-    """The instances of a test: for each vocabulary size and scheme the corner cases and `count` random instances."""
-
-    shapes: tuple[SizedScheme, ...]
-    count: int = 4
-
-    def instances(self) -> Iterator[tuple[SizedScheme, Instance]]:
-        """Every instance with its size and scheme."""
-        for case in self.shapes:
-            for instance in case_instances(case, self.count):
-                yield case, instance
-
-
-@dataclass(frozen=True)
 class Test:
-    """A kind of statement or measurement with its fields; kind "": no test. cases: of a statement.
+    """A kind of statement or measurement with its fields; kind "": no test.
 
-    says: what it tests, of a variant.
+    shapes: vocabulary sizes and schemes of a statement. count: of random instances for each. says: what a variant says.
     """
 
     kind: str
     fields: Mapping[str, Any]
-    cases: Cases = field(default_factory=lambda: Cases(()))
+    shapes: tuple[SizedScheme, ...] = ()
+    count: int = 4
     says: str = ""
+
+    def instances(self) -> Iterator[tuple[SizedScheme, Instance]]:
+        """Every corner case and random instance, with its size and scheme."""
+        for shape in self.shapes:
+            for instance in case_instances(shape, self.count):
+                yield shape, instance
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         """Whether the statement holds on an instance."""
@@ -126,11 +119,6 @@ def ledger() -> tuple[Claim, ...]:
     return tuple(map(claim_of, _read()["claim"]))
 
 
-def _cases(names: str | list[str], count: int) -> Cases:
-    entries = [_read()["cases"][name] for name in ([names] if isinstance(names, str) else names)]
-    return Cases(tuple(_shape(text) for entry in entries for text in entry["shapes"]), count)
-
-
 def _shape(text: str) -> SizedScheme:
     """`V=2 delayed:K=2,L1=0,L2=1`."""
     size, _, scheme = text.removeprefix("V=").partition(" ")
@@ -158,7 +146,8 @@ def _test(entry: Mapping[str, Any], variant: Mapping[str, Any]) -> Test:
     fields = {**{key: entry[key] for key in entry if key in shared}, **variant}
     says, names, count = fields.pop("says", ""), fields.pop("cases", []), fields.pop("count", 4)
     kind = fields.pop("test", "all" if "all" in fields else "")
-    return Test(kind, fields, _cases(names, count), says)
+    cases = [_read()["cases"][name] for name in ([names] if isinstance(names, str) else names)]
+    return Test(kind, fields, tuple(_shape(text) for case in cases for text in case["shapes"]), count, says)
 
 
 def claim_named(name: str) -> Claim:

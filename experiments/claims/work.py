@@ -74,7 +74,7 @@ def _on_instances(claim: Claim, test: Test, shrink: bool) -> dict[str, Any]:
     """The applicable instances with their families and shapes, up to the first failure; and that one, shrunk."""
     applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
     failed = None
-    for (size, scheme), instance in test.cases.instances():
+    for (size, scheme), instance in test.instances():
         outcome = test.evaluate(instance, scheme)
         if outcome.applies:
             applicable += 1

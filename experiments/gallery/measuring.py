@@ -64,8 +64,8 @@ def record(file: Path) -> None:
     """Record the outcomes in the JSON of `audit --gallery`, and keep the recorded ones of other entries."""
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
     outcomes = [Outcome(**{field.name: row[field.name] for field in fields(Outcome)}) for row in rows]
-    kept = {**measured(), **{outcome.name: outcome for outcome in outcomes}}
-    listed = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
+    by_name = {**measured(), **{outcome.name: outcome for outcome in outcomes}}
+    listed = [asdict(by_name[entry.name]) for entry in ENTRIES if entry.name in by_name]
     MEASURED.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
 
 
@@ -155,5 +155,5 @@ def _fields(report: Report) -> dict[str, Any]:
         "refuted": len(failed),
         "deviation": largest,
         "place": "" if refuted is None else f"{refuted.scheme}: {refuted.first}",
-        "hypothesis": "".join(each.text for each in report.hypotheses[:1]),
+        "hypothesis": "".join(hypothesis.text for hypothesis in report.hypotheses[:1]),
     }

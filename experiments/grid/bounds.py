@@ -55,24 +55,24 @@ class Bound:
     """
 
     root: Case
-    found: Optimum
+    optimum: Optimum
     seconds: float
     above: Optimum | None = None
 
     @property
     def lower(self) -> Fraction:
         """A block efficiency that some lossless verifier attains."""
-        return self.found.lower
+        return self.optimum.lower
 
     @property
     def upper(self) -> Fraction:
         """A block efficiency that no lossless verifier exceeds."""
-        return (self.above or self.found).upper
+        return (self.above or self.optimum).upper
 
     @property
     def solver_gap(self) -> Fraction:
         """The gap that the solver left; the rest of `upper - lower` comes from approximate rows."""
-        return max(self.found.gap, (self.above or self.found).gap)
+        return max(self.optimum.gap, (self.above or self.optimum).gap)
 
 
 class BoundInterrupted(KeyboardInterrupt):
@@ -96,11 +96,11 @@ def bound_root(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None = 
     """
     started = time.perf_counter()
 
-    def bound(found: Optimum, above: Optimum | None) -> Bound:
-        return Bound(root, found, time.perf_counter() - started, above)
+    def bound(solved: Optimum, above: Optimum | None) -> Bound:
+        return Bound(root, solved, time.perf_counter() - started, above)
 
     try:
-        found = _optimum(root, scheme, goal, tick)
+        solved = _optimum(root, scheme, goal, tick)
     except OptimumInterrupted as stop:
         if root.above is None:
             raise BoundInterrupted(bound(stop.found, None)) from None
@@ -108,8 +108,8 @@ def bound_root(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None = 
     try:
         above = None if root.above is None else _optimum(root.above, scheme, goal, None)
     except OptimumInterrupted as stop:
-        raise BoundInterrupted(bound(found, stop.found)) from None
-    return bound(found, above)
+        raise BoundInterrupted(bound(solved, stop.found)) from None
+    return bound(solved, above)
 
 
 def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> Optimum:
@@ -126,10 +126,10 @@ def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> 
     limits: Any = {"gap": goal.gap, "seconds": goal.seconds, "method": goal.method}
     most = None if goal.seconds is None else max(TIME_FACTOR * goal.seconds, LEAST_SECONDS)
     with limited(most, _too_late(most, scheme)):
-        found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
+        solved = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
         tick(STEPS - reported)
-    return found
+    return solved
 
 
 def _too_late(most: float | None, scheme: DraftScheme) -> str:
@@ -203,6 +203,6 @@ def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme) -> dict[str, Any]
         **number_fields("optimum", lower),
         **between(lower, upper),
         "cut": any(bound.above for bound in bounds),
-        "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
+        "method": ", ".join(dict.fromkeys(bound.optimum.method for bound in bounds)),
         "seconds": round(sum(bound.seconds for bound in bounds), 3),
     }

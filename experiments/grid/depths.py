@@ -31,18 +31,18 @@ def _distances(case: Case, depth: int, accepted: bool) -> list[tuple[Fraction | 
     """For each length the probability of the contexts, and the sum of probability times distance over them."""
     told = told_of(case.draft)
     sides = (case.target, case.draft) if told is None else (case.target, case.draft, told)
-    size, order = case.target.vocab_size, max(getattr(each, "order", depth) for each in sides)
+    size, order = case.target.vocab_size, max(getattr(side, "order", depth) for side in sides)
     mass, sums = case.draft.row(())[:1] * 0 + 1, []
     for length in range(depth):
         known = min(length, order)  # the rows of Markov processes depend on no more tokens
-        p, q, *shown = (each.table(known) if isinstance(each, MarkovProcess) else each.tables[known] for each in sides)  # type: ignore[attr-defined]
+        p, q, *shown = (side.table(known) if isinstance(side, MarkovProcess) else side.tables[known] for side in sides)  # type: ignore[attr-defined]
         gaps = abs(p - q)
-        kept = (p + q - gaps) / 2 if accepted else q
+        passed = (p + q - gaps) / 2 if accepted else q
         if accepted and told is not None:
             [r] = shown
-            kept = q * (np.minimum(p, r) + (r <= 0)) / (r + (r <= 0))
+            passed = q * (np.minimum(p, r) + (r <= 0)) / (r + (r <= 0))
         sums.append((as_python(mass.sum()), as_python((mass * gaps.sum(axis=1)).sum())))
-        mass = (mass[:, None] * kept).reshape(-1)
+        mass = (mass[:, None] * passed).reshape(-1)
         if known == order:
             mass = mass.reshape(size, -1).sum(axis=0)
     return sums

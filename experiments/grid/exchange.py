@@ -36,12 +36,12 @@ def cells(row: Row) -> dict[str, Any]:
     if kind not in _QUESTIONS:
         return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
     source, scheme, shape = row["source"], row["scheme"], shape_fields(row)
-    found = {
+    fields = {
         **row, **{key: scheme.get(key) for key in ("K", "L1", "L2")}, "world": json.dumps(source, sort_keys=True),
         "family": source.get("family"), "vocab_size": source.get("vocab_size"), "seed": source.get("seed"),
         "scheme": shape["shape"], "nodes": shape["nodes"], "question": _QUESTIONS[kind],
     }  # fmt: skip
-    return {name: found.get(name) for name in COLUMNS}
+    return {name: fields.get(name) for name in COLUMNS}
 
 
 def shape_fields(row: Row) -> dict[str, Any]:

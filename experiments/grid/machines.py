@@ -99,9 +99,9 @@ def refuse_objects(wanted: Mapping[str, bool], given: Mapping[str, Any]) -> None
     wanted: whether a parameter asks for that. given: what may be an object, one or several, by parameter.
     """
     for key, value in given.items():
-        for each in value if isinstance(value, (list, tuple)) else [value]:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
             for name in (name for name, is_wanted in wanted.items() if is_wanted):
-                if each is not None and not isinstance(each, str):
+                if one is not None and not isinstance(one, str):
                     raise InvalidInput(f"{name} is for {key} as text, not for an object of Python; leave it out")
 
 

@@ -47,18 +47,18 @@ def run(
     many questions, evenly spaced, are answered first, and the rest is expected to take as long each. shown: whether
     there is a progress bar.
     """
-    missing = [each for each in questions if each.strong_id not in store]
-    kept = len(questions) - len(missing)
-    reused = f" ({kept:,} more are kept from before)" if kept else ""
+    missing = [question for question in questions if question.strong_id not in store]
+    stored = len(questions) - len(missing)
+    reused = f" ({stored:,} more are kept from before)" if stored else ""
     with bar(f"{noun}s", len(questions)) if shown else nullcontext(_no_tick) as tick:
-        tick(kept)
+        tick(stored)
         left = missing
         if trial and missing:
             first = missing[:: max(1, len(missing) // trial)][:trial]
             _answer(first, store, compute, shared, HERE, tick)
-            mean = sum(store[each.strong_id]["seconds"] for each in first) / len(first)
-            left = [replace(each, seconds=mean) for each in missing if each not in first]
-        known = [each.seconds for each in left if each.seconds is not None]
+            mean = sum(store[question.strong_id]["seconds"] for question in first) / len(first)
+            left = [replace(question, seconds=mean) for question in missing if question not in first]
+        known = [question.seconds for question in left if question.seconds is not None]
         seconds = sum(known) if len(known) == len(left) else None
         machines = machines.worth_it(len(left), seconds)
         if message is not None:
@@ -67,7 +67,7 @@ def run(
             on = on if machines.dask is None else f"of one process, on the cluster at {machines.dask}"
             remark(f"{counted(len(missing), noun)}{reused}: {message}{', ' * bool(message)}{time_left}{on}")
         _answer(left, store, compute, shared, machines, tick)
-    return [store[each.strong_id] for each in questions]
+    return [store[question.strong_id] for question in questions]
 
 
 def _no_tick(steps: float) -> None:
@@ -84,7 +84,7 @@ def _answer(
 ) -> None:
     """Compute the rows of questions, and add them to the store."""
     asked = dict(enumerate(questions))
-    known = all(each.seconds is not None for each in questions)
+    known = all(question.seconds is not None for question in questions)
 
     def open_calls() -> Iterator[tuple[int, T]]:
         for number, question in asked.items():

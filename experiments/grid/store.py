@@ -70,17 +70,17 @@ class Store(Mapping[str, Row]):
             return row
         assert self._path is not None
         with _sqlite_errors(self._path, "read"):
-            [found] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
-        if not self._is_wanted(found[1], found[3], outside_files()):
+            [record] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
+        if not self._is_wanted(record[1], record[3], outside_files()):
             raise InvalidInput(f"{cut(self._path)} row {cut(name)}: other code has replaced it meanwhile; run again")
-        return _parsed_row(self._path, found[0], found[2])
+        return _parsed_row(self._path, record[0], record[2])
 
     def __contains__(self, name: object) -> bool:
         if name not in self._rows and self._file is not None and self._path is not None:
             with _sqlite_errors(self._path, "read"):
-                found = self._file.execute(f"{_SELECT} where strong_id = ?", (name,)).fetchone()
-            if found is not None and _is_whole(*found) and self._is_wanted(found[1], found[3], outside_files()):
-                self._rows[found[0]] = None
+                record = self._file.execute(f"{_SELECT} where strong_id = ?", (name,)).fetchone()
+            if record is not None and _is_whole(*record) and self._is_wanted(record[1], record[3], outside_files()):
+                self._rows[record[0]] = None
         return name in self._rows
 
     def __iter__(self) -> Iterator[str]:

@@ -19,8 +19,8 @@ def expand(text: str, most: int = MOST_TEXTS) -> list[str]:
     parts = _RANGE.split(text)  # text, first, last, text, first, last, text
     ranges = [range(int(first), int(last) + 1) for first, last in zip(parts[1::3], parts[2::3], strict=True)]
     count = 1
-    for each in ranges:
-        count *= len(each)
+    for values in ranges:
+        count *= len(values)
     if count == 0:
         raise InvalidInput(f"a range in {cut(repr(text))} is empty; write the smaller number first")
     if count > most:

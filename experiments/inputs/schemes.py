@@ -130,19 +130,19 @@ def find_schemes(
     world = worlds[0] if worlds else None
     listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
     lengths = {name: str(value) for name, value in (("K", K), ("L1", L1), ("L2", L2)) if value is not None}
-    found: list[DraftScheme] = []
+    chosen: list[DraftScheme] = []
     for scheme in listed:
         if scheme is not None and not isinstance(scheme, str):
-            found.append(as_scheme(scheme))
+            chosen.append(as_scheme(scheme))
             continue
         for key in lengths:
             if scheme is not None and re.search(rf"[:,]\s*{key}\s*=", scheme):
                 raise InvalidInput(f"{scheme!r} and {key} both give {key}; give it once")
         texts = expand(_with_lengths(_of_world(scheme, lengths, world), lengths), MOST_SHAPES)
-        found += [find_scheme(text) for text in texts if len(texts) == 1 or not _has_no_tree(text)]
-    if not found:
+        chosen += [find_scheme(text) for text in texts if len(texts) == 1 or not _has_no_tree(text)]
+    if not chosen:
         raise InvalidInput("there is no scheme: several branches need L2 of at least 1")
-    return distinct([planned(each, worlds) if worlds else each for each in found])
+    return distinct([planned(scheme, worlds) if worlds else scheme for scheme in chosen])
 
 
 def _with_lengths(spec: str, lengths: Mapping[str, str]) -> str:
@@ -205,10 +205,10 @@ def planned(scheme: DraftScheme, worlds: Sequence[World]) -> DraftScheme:
     """
     if _needs_tree(scheme):
         return planned_on(scheme, worlds[0].cases(scheme.depth, RATIONAL))
-    if any(isinstance(each, (GridWorld, StringsWorld)) for each in worlds):
+    if any(isinstance(world, (GridWorld, StringsWorld)) for world in worlds):
         return scheme
     size = worlds[0].vocab_size
-    return _as_deep(scheme, size, lambda depth: [case for each in worlds for case in each.cases(depth, RATIONAL)])
+    return _as_deep(scheme, size, lambda depth: [case for world in worlds for case in world.cases(depth, RATIONAL)])
 
 
 def _as_deep(scheme: DraftScheme, size: int, cases: Callable[[int], Iterable[Case]]) -> DraftScheme:

@@ -136,12 +136,12 @@ def written(root: TextRoot) -> list[str]:
 
 def are_rules(verifiers: Any) -> bool:
     """Whether a rule is named, alone or among verifiers."""
-    return any(isinstance(each, str) and each in STRING_RULES for each in _listed(verifiers))
+    return any(isinstance(verifier, str) and verifier in STRING_RULES for verifier in _listed(verifiers))
 
 
 def find_rules(verifiers: Any) -> dict[str, StringRule | NamedVerifier]:
     """Rules, and verifiers of the registry, by their texts."""
-    return {str(each): find_rule(each) for each in _listed(verifiers)}
+    return {str(verifier): find_rule(verifier) for verifier in _listed(verifiers)}
 
 
 def _listed(verifiers: Any) -> Sequence[Any]:

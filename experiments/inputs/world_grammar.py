@@ -53,7 +53,7 @@ def find_worlds(
     """
     text = told if isinstance(told, str) else None
     samplings = Samplings.of_options(sampling, draft_sampling, text, "")
-    made = [_told(_world(each, samplings), told) for each in single_worlds(worlds)]
+    made = [_told(_world(single, samplings), told) for single in single_worlds(worlds)]
     if not made:
         raise InvalidInput(f"no world is given; give one, such as {USUAL!r}")
     return made
@@ -62,7 +62,7 @@ def find_worlds(
 def single_worlds(worlds: Worlds) -> list[Any]:
     """What each of several worlds is given as, once: ranges and lists of files taken apart; raises `InvalidInput`."""
     return once(
-        single for each in _listed(worlds) for single in (_single_texts(each) if isinstance(each, str) else [each])
+        single for world in _listed(worlds) for single in (_single_texts(world) if isinstance(world, str) else [world])
     )
 
 
@@ -70,11 +70,11 @@ def _listed(worlds: Worlds) -> Iterable[Any]:
     """One thing for each world. A list of two processes or rows is one world, a list of anything else several."""
     if isinstance(worlds, (str, tuple, Instance)) or not isinstance(worlds, Sequence):
         return [worlds]
-    return worlds if len(worlds) != 2 or any(_is_world(each) for each in worlds) else [worlds]
+    return worlds if len(worlds) != 2 or any(_is_world(world) for world in worlds) else [worlds]
 
 
-def _is_world(each: Any) -> bool:
-    return isinstance(each, (str, tuple, Instance)) or hasattr(each, "cases")
+def _is_world(world: Any) -> bool:
+    return isinstance(world, (str, tuple, Instance)) or hasattr(world, "cases")
 
 
 def _world(world: Any, samplings: Samplings) -> World:
@@ -131,8 +131,8 @@ def _read(text: str) -> tuple[str, str, dict[str, Any]]:
     name, comma, _ = rest.partition(",")
     named = "=" not in name
     assigned = parse_assignments(rest[len(name + comma) :] if named else rest, f"{kind}:NAME", text)
-    takes = {key: each.annotation for key, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
-    further = next((each.annotation for each in parameters.values() if each.kind is Parameter.VAR_KEYWORD), None)
+    takes = {key: about.annotation for key, about in parameters.items() if about.kind is Parameter.KEYWORD_ONLY}
+    further = next((about.annotation for about in parameters.values() if about.kind is Parameter.VAR_KEYWORD), None)
     keys = {}
     for key, value in assigned.items():
         if (annotation := takes.get(key, further)) is None:

@@ -218,7 +218,7 @@ class GridWorld:
         """A few of its cases, drawn with a fixed seed."""
         random = Random(0)
         made = (grid_sample(self.vocab_size, depth, self.denominator, random) for _ in range(24))
-        return [Case("grid instance", each.target, each.draft) for each in made]
+        return [Case("grid instance", instance.target, instance.draft) for instance in made]
 
     def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         return list(self.each(depth))

@@ -95,9 +95,9 @@ def commands_page() -> str:
     _show_options(command)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="draftproof", title="Commands")
     for group in (command, command.commands["model"]):
-        for name, each in group.commands.items():
+        for name, command in group.commands.items():
             text = text.replace(
-                f"* `{name}`: {each.get_short_help_str()}", f"* `{name}`: {each.get_short_help_str(500)}"
+                f"* `{name}`: {command.get_short_help_str()}", f"* `{name}`: {command.get_short_help_str(500)}"
             )
     return text.replace("# `Commands`", "# Commands")
 
@@ -106,8 +106,8 @@ def _show_options(command: Any) -> None:
     """Show the options that only `--help-all` shows, of a command or of all in a group."""
     for parameter in command.params:
         parameter.hidden = False
-    for each in getattr(command, "commands", {}).values():
-        _show_options(each)
+    for inner in getattr(command, "commands", {}).values():
+        _show_options(inner)
 
 
 def python_page() -> str:

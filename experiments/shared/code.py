@@ -105,10 +105,10 @@ def unchanged(files: Mapping[str, str], loaded: Mapping[str, str]) -> bool:
 def file_digest(path: str) -> str:
     """A digest of a file as it is now; "" for no file."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except (OSError, ValueError):
         return ""
-    return _digest_at(path, found.st_mtime_ns, found.st_size, found.st_ino)
+    return _digest_at(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 @lru_cache(maxsize=4096)
@@ -125,4 +125,4 @@ def _outside(source: str) -> str | None:
     path = Path(source).resolve()
     if is_trusted(source) or is_trusted(str(path)):
         return None
-    return next((str(each) for each in (path, *path.parents) if each.is_file()), None)
+    return next((str(place) for place in (path, *path.parents) if place.is_file()), None)

@@ -115,19 +115,19 @@ def _row_of(programs: Programs, bound: Bound, certified: bool) -> Row:
         **number_fields("upper", bound.upper),
         **number_fields("gap", bound.upper - bound.lower),
         **number_fields("solver_gap", bound.solver_gap),
-        "orders": len(bound.found.plan.weights),
+        "orders": len(bound.optimum.plan.weights),
         "seconds": round(bound.seconds, 3),
-        "method": bound.found.method,
-        "timed_out": bound.found.timed_out,
+        "method": bound.optimum.method,
+        "timed_out": bound.optimum.timed_out,
         "cut": bound.above is not None,
         "source": programs.world.source,
         "versions": versions(),
     }
-    proofs = ("proof", bound.root, bound.found), ("proof_above", bound.root.above, bound.above)
-    for name, case, optimum in proofs if certified else ():
-        if case and optimum:
+    proofs = ("proof", bound.root, bound.optimum), ("proof_above", bound.root.above, bound.above)
+    for name, case, solved in proofs if certified else ():
+        if case and solved:
             rows = case.rows(programs.scheme.depth)
-            row[name] = dumps(certificate(rows.target, rows.draft, optimum))
+            row[name] = dumps(certificate(rows.target, rows.draft, solved))
     return row
 
 

@@ -86,7 +86,7 @@ def _tables(
     refuted: Sequence[dict[str, Any]],
 ) -> list[Table]:
     names = [row["verifier"] for row in verifiers]
-    found: dict[str, Sequence[Mapping[str, Any]]] = {
+    lines: dict[str, Sequence[Mapping[str, Any]]] = {
         "verifiers": verifiers,
         "refuted": sorted(refuted, key=lambda row: -row["refuted"] / row["rows"]),
         "schemes": list(_schemes(pairs, names)),
@@ -98,14 +98,14 @@ def _tables(
     further = {
         "schemes": [*(Column(name, "exact", name) for name in names), _COMMAND],
         "matched": [
-            Column(cell, "exact", cell) for cell in dict.fromkeys(name for row in found["matched"] for name in row)
+            Column(cell, "exact", cell) for cell in dict.fromkeys(name for row in lines["matched"] for name in row)
             if ", T = " in cell
         ],
     }  # fmt: skip
     return [
-        Table.of([*columns, *further.get(name, ())], found[name], title=title, name=name, shown=name in _SHOWN)
+        Table.of([*columns, *further.get(name, ())], lines[name], title=title, name=name, shown=name in _SHOWN)
         for name, (title, _, columns) in COLUMNS.items()
-        if found[name]
+        if lines[name]
     ]
 
 
@@ -117,7 +117,7 @@ def _verifiers(pairs: Sequence[WorldOnScheme]) -> list[dict[str, Any]]:
         there = [pair for pair in pairs if name in pair.values]
         known = [pair for pair in there if pair.upper or not bounded]
         below = [1 - pair.values[name] / (pair.upper or max(pair.values.values())) for pair in known]
-        worst, where = max(zip(below, known, strict=True), key=lambda each: each[0], default=(None, None))
+        worst, where = max(zip(below, known, strict=True), key=lambda pair: pair[0], default=(None, None))
         rows.append({
             "verifier": name, "below": fmean(below) if below else None, "at_worst": worst,
             "worst_on": where.row["shape"] if where else None,
