@@ -96,6 +96,7 @@ FLAGS = [
     ("check block --world conformance:count=1", "instances=8"), ("frob", "frob"),
     ("check naive --precision float16 --world family:dirichlet,vocab=4 --K 4 --L2 4", "--max-runs"),
     ("check naive --precision float16 --K 3 --max-runs 1000", "the nearest shape that fits"),
+    ("check ensemble threshold --witness w.json", "witness is the file of one check, not of 2; leave it out"),
     ("check naive --precision float16 --seconds 3", "seconds means nothing beside precision"),
     ("check naive --precision float16 --world conformance", "precision means nothing beside conformance"),
     ("check naive --world conformance --engine structured", "conformance: laws are enumerated in rational arithmetic"),

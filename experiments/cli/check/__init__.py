@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from draftproof.experiments.grid.rows import row_id
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes, scheme_spec
@@ -23,6 +23,8 @@ from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
+
+T = TypeVar("T")
 
 
 def check(
@@ -76,7 +78,7 @@ def check(
         max_runs: Refuse to enumerate more runs.
         max_memory: Refuse structured work of more GiB.
         seconds: Time of the standard check (20 where it is not given).
-        witness: File of a witness; where it is not given, a name made from the content.
+        witness: File of the witness of a single check; where it is not given, a name made from the content.
         resume: Store of rows, kept and reused.
         jobs: Number of processes, started where several checks take more than a few seconds.
         dask: Address of a Dask scheduler that checks the verifiers on the schemes, as tcp://HOST:PORT.
@@ -133,11 +135,23 @@ def check(
         source, compute = [one.source for one in worlds], work.on_worlds
         shared = (worlds, settings, len(named) * len(listed) == 1)
 
-    cells = [(verifier, shape) for verifier in named for shape in listed]
+    cells = _cells(named, listed, witness)
     name = partial(_name, source, settings)
     done = answers(cells, compute, *shared, kind="check", name=name, resume=resume, machines=machines)
     rows = [(verifier, row) for (verifier, _), row in done.rows]
     return done.result(result_of(rows, witness, saved=count is None))
+
+
+def _cells(
+    verifiers: Sequence[NamedVerifier], schemes: Sequence[T], witness: str | None
+) -> list[tuple[NamedVerifier, T]]:
+    """The checks; raises `InvalidInput` for one file of the witnesses of several."""
+    cells = [(named, scheme) for named in verifiers for scheme in schemes]
+    if witness is not None and len(cells) > 1:
+        raise InvalidInput(
+            f"witness is the file of one check, not of {len(cells)}; leave it out, or take them one by one"
+        )
+    return cells
 
 
 def _name(source: Any, settings: Settings, cell: tuple[NamedVerifier, Any]) -> str:
