@@ -81,12 +81,12 @@ class _Told(Snapshot):
             yield "", type(thing).__name__
         elif _is_array(thing):
             yield "", f"{thing.dtype} {tuple(thing.shape)}"
-        elif not isinstance(thing, (type, types.FunctionType)) and (kept := unsent(thing)) is not None:
-            yield "", kept.kind
+        elif not isinstance(thing, (type, types.FunctionType)) and (stand_in := unsent(thing)) is not None:
+            yield "", stand_in.kind
         else:
             yield from super()._parts(thing)
 
-    def fill(self, there: _Told) -> None:
+    def copy_numbers(self, there: _Told) -> None:
         """Give the arrays of a value the numbers of another one of the same structure."""
         for (mine, _, _), (theirs, _, _) in zip(self._found, there._found, strict=True):
             if _is_array(mine) and mine is not theirs:
@@ -112,4 +112,4 @@ def assert_as_sent(home: str, names: Iterable[str], there: Mapping[str, Any]) ->
                 f"{inside if inside.startswith(name) else name} of {home} is not in this process as in its file, which "
                 "is what an audit judges; set it in the file, or hand it over as an argument of the function"
             )
-        mine.fill(theirs)
+        mine.copy_numbers(theirs)

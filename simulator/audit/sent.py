@@ -126,8 +126,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
             return reduced
         if isinstance(obj, (types.FunctionType, type)):
             self.libraries.add(str(obj.__module__))
-        elif self._lenient and (kept := unsent(obj)) is not None:
-            return Unsent, (kept.kind,)
+        elif self._lenient and (stand_in := unsent(obj)) is not None:
+            return Unsent, (stand_in.kind,)
         reduced = super().reducer_override(obj)
         if reduced is NotImplemented and _passes_on(obj):
             return *(*obj.__reduce_ex__(pickle.DEFAULT_PROTOCOL), None, None)[:5], _with_attributes

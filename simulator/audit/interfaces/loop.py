@@ -203,8 +203,8 @@ def _classes() -> tuple[Any, Any]:
             tokens, positions = _remembered(torch, held, input_ids, position_ids)
             texts = _texts(tokens, positions, input_ids.shape[1], attention_mask, position_ids is not None)
             rows = [[self._table.row(text) for text in request] for request in texts]
-            kept = [request[-logits_to_keep:] if logits_to_keep else request for request in rows]
-            logits = self._rows.array(kept).log()
+            asked = [request[-logits_to_keep:] if logits_to_keep else request for request in rows]
+            logits = self._rows.array(asked).log()
             return outputs.CausalLMOutputWithPast(logits=logits, **{name: held})
 
     return TableConfig, TableModel

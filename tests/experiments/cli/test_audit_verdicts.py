@@ -1,7 +1,5 @@
 """What an audit was wrong about once: each verdict with its twin, which must be the other one."""
 
-from pathlib import Path
-
 import pytest
 
 #: Recursive rejection of independent paths of one token; `unseen` takes the third one whatever it is.
@@ -115,26 +113,6 @@ def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     ran = audit("def two(a, b):\n    return 0, 0\n", "two", "--interface", "chain")
     assert ran.code == 2
     assert "calls it with (tokens, q, p)" in ran.err  # a long path may take the words before
-
-
-def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refuted_instance(draftproof):
-    file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
-    ran = draftproof(
-        "audit",
-        f"{file}:wrong_softmax",
-        "--interface",
-        "chain",
-        "--library",
-        "numpy",
-        "--cases",
-        "short",
-        "--shrink-seconds",
-        "0",
-        "--json",
-    )
-    assert ran.code == 1
-    assert ran.witness["shrunk"] is False
-    assert "shrinking the witness" not in ran.err
 
 
 LONG = """
