@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.judge import TOLERANCE, Finding
 from draftproof.simulator.audit.verdict import AuditVerdict, Record
 from draftproof.simulator.laws.law import Violation
@@ -13,21 +12,19 @@ from draftproof.simulator.shown import number_text
 
 #: The tolerance for a function that computes in 16 bits.
 HALF = "1e-2"
+#: The entries of the catalogue about random numbers that decide twice.
+REUSES = {"coin in the race", "coin reuse", "race numbers twice"}
 #: Places where one random number decides twice that are told; the result has them all.
 REUSE_SHOWN = 5
 #: A float this close to a fraction of at most this denominator is shown with the fraction.
 _CLOSE, _DENOMINATOR = 1e-12, 100_000
 
 
-def said(record: Record) -> list[str]:
+def said(record: Record) -> Iterator[str]:
     """What speaks against the function, what may be the cause, and where it was not judged; nothing if it is lossless.
 
     Corner coins that were tried and show nothing are told, too.
     """
-    return list(_said(record))
-
-
-def _said(record: Record) -> Iterator[str]:
     refuted = record.verdict.refuted
     if refuted is not None:
         yield from _refutation(record, refuted)
@@ -50,7 +47,10 @@ def _said(record: Record) -> Iterator[str]:
 
 def reused(record: Record) -> list[str]:
     """Where one random number of a refuted function decides twice, unless another cause is known."""
-    return decided_twice(record.request.audit, record.hypotheses) if record.verdict.refuted else []
+    named = {hypothesis.name for hypothesis in record.hypotheses} - {"first token exact"}
+    if record.verdict.refuted is None or (named and not named & REUSES):
+        return []
+    return list(record.request.audit.audited.log.reuse)
 
 
 def _refutation(record: Record, finding: Finding) -> Iterator[str]:

@@ -40,7 +40,6 @@ from draftproof.simulator.audit.diagnosis.references import (
     softmax_of_weights,
     without_coin,
 )
-from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.protocol import Vector, Verifier
 from draftproof.simulator.residual import residual
 
@@ -55,7 +54,7 @@ class Entry:
     name: str
     text: str
     test: signs.Test
-    whole: bool = False
+    whole: bool = True
     suspects: Sequence[Suspect] = ()
 
 
@@ -84,12 +83,6 @@ def diagnose(evidence: Evidence) -> list[Hypothesis]:
     return hypotheses
 
 
-def decided_twice(audit: Audit, hypotheses: Sequence[Hypothesis]) -> list[str]:
-    """The places where one random number of a refuted function decides twice, unless another cause is known."""
-    named = {hypothesis.name for hypothesis in hypotheses} - {"first token exact"}
-    return list(audit.audited.log.reuse) if not named or named & REUSES else []
-
-
 def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
     """The hypothesis for findings at corner coins only, if there is one."""
     for corner in corners:
@@ -98,17 +91,18 @@ def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
     return []
 
 
-#: The entries about random numbers that decide twice.
-REUSES = {"coin in the race", "coin reuse", "race numbers twice"}
 #: The only entry that needs corner coins to be seen; see `draftproof.simulator.audit.boundary`.
 ZERO_COIN = Entry(
-    "zero coin", "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0", lambda _: None
+    "zero coin",
+    "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0",
+    lambda evidence: None,
+    whole=False,
 )
 
 
 def _behaves(name: str, text: str, *suspects: Suspect) -> Entry:
     """The entry of a bug for which verifiers with it are known: one of them has the whole law."""
-    return Entry(name, text, signs.same_law(suspects), whole=True, suspects=suspects)
+    return Entry(name, text, signs.same_law(suspects), suspects=suspects)
 
 
 _TOKENS, _BLOCKS, _PATHS = "token-by-token verification", "block verification", "recursive rejection"
@@ -182,7 +176,6 @@ _KNOWN: Sequence[Entry] = (
                 ]
             )
         ),
-        whole=True,
     ),
     _behaves(
         "with-replacement rule",
@@ -249,7 +242,7 @@ _KNOWN: Sequence[Entry] = (
         ),
         Suspect(f"{_PATHS} with q of the node before", Recursive(late=True)),
     ),
-    Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied, whole=True),
+    Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied),
     _behaves(
         "longest of independent paths",
         "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
@@ -301,63 +294,58 @@ _KNOWN: Sequence[Entry] = (
 
 #: Every bug that an audit can name, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
-    Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
-    Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
-    Entry("constant seed", "random numbers are the same in every call", signs.seeded, whole=True),
-    Entry("coin reuse", "one coin decides twice", signs.reused, whole=True),
-    Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
+    Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise),
+    Entry(
+        "coin in the race",
+        "a coin that accepts is a number of the race for the next token, too",
+        signs.raced,
+        whole=False,
+    ),
+    Entry("constant seed", "random numbers are the same in every call", signs.seeded),
+    Entry("coin reuse", "one coin decides twice", signs.reused),
+    Entry(
+        "race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice, whole=False
+    ),
     *_KNOWN,
-    Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxation, whole=True),
+    Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxation),
     Entry(
         "row off by one",
         "a row or a token of another position is used, which shows only where p and q depend on the context",
         signs.first(signs.same_law(list(_shifted())), signs.context),
-        whole=True,
     ),
-    Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves, whole=True),
-    Entry(
-        "processed target",
-        "the block has the law of p processed, where p itself is to be met",
-        processed_target,
-        whole=True,
-    ),
+    Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves),
+    Entry("processed target", "the block has the law of p processed, where p itself is to be met", processed_target),
     Entry(
         "bonus row not processed",
         "the token after the last draft is drawn from a row that was not processed",
         bonus_unprocessed,
-        whole=True,
     ),
-    Entry("different processing", "p and q are not processed alike", judged_otherwise, whole=True),
+    Entry("different processing", "p and q are not processed alike", judged_otherwise),
     Entry(
         "common minimum",
         "every request of a batch is cut to the smallest number of accepted tokens, and corrects there",
         signs.common_minimum,
-        whole=True,
     ),
     *(replace(entry, test=signs.at_places(entry.suspects)) for entry in _KNOWN if entry.suspects),
     Entry(
         "processed bonus",
         "only the token after the last accepted draft of a whole path is drawn from p processed",
         processed_bonus,
-        whole=True,
     ),
-    Entry(
-        "bonus token",
-        "only what comes after the last accepted draft of a whole path is wrong",
-        signs.shape_bonus,
-        whole=True,
-    ),
+    Entry("bonus token", "only what comes after the last accepted draft of a whole path is wrong", signs.shape_bonus),
     Entry(
         "greedy draft",
         "the likeliest token is drafted, and judged with q as if it was drawn from it",
         partial(signs.declared, greedy=True),
+        whole=False,
     ),
-    Entry("declared q", "the drafts are not drawn from the q that they are judged with", signs.declared),
-    Entry("requests depend on each other", "requests of one batch share their randomness", signs.requests),
+    Entry("declared q", "the drafts are not drawn from the q that they are judged with", signs.declared, whole=False),
+    Entry("requests depend on each other", "requests of one batch share their randomness", signs.requests, whole=False),
     Entry(
         "first token exact",
         "the first token is right and the joint law is wrong, which no test of single tokens can see",
         signs.joint,
+        whole=False,
     ),
     ZERO_COIN,
 )
