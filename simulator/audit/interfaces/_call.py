@@ -116,10 +116,6 @@ class Call:
         numbered = enumerate(self.parameters)
         return [item for number, item in numbered if number >= positional or item.kind is item.KEYWORD_ONLY]
 
-    def has_parameter(self, name: str) -> bool:
-        """Whether the function has a parameter of this name."""
-        return any(parameter.name == name for parameter in self.parameters)
-
 
 def own_results(call: Call, result: Any, wants: str) -> Sequence[Any]:
     """The result of every request: of a function of one the whole of it."""

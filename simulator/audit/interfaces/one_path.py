@@ -49,7 +49,7 @@ TRANSFORMERS = Interface(
 
 
 def _is_for_one_model(call: Call) -> bool:
-    return call.has_parameter("draft_token_ids")
+    return any(parameter.name == "draft_token_ids" for parameter in call.parameters)
 
 
 def _rows(call: Call, rows: list[Vector]) -> Any:
