@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, log
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -48,28 +49,17 @@ class Cut:
 
 
 class Cells:
-    """The cells of one call, after `find`. ask: gives the answers, lists, at several points.
+    """The cells of one call. ask: gives the answers, lists, at several points.
 
-    `find` raises `NotFollowed` where the answers are not a function of the numbers, or change along no axis.
+    Raises `NotFollowed` where the answers are not a function of the numbers, or are constant on too few boxes.
     """
 
     def __init__(self, ask: Callable[[Sequence[Point]], list[Any]], axes: int) -> None:
         self._ask, self._axes = ask, axes
         self._random = np.random.default_rng(0)
         self._known: dict[Point, Any] = {}
-        self._refusal: NotFollowed | None = None
         self.count = 0
-        self.root: Any = None
-
-    def find(self) -> None:
-        """Ask, unless that was done; see the class."""
-        if self.root is None and self._refusal is None:
-            try:
-                self.root = self._found([ENDS] * self._axes, [1 - ENDS] * self._axes, [])
-            except NotFollowed as error:
-                self._refusal = error
-        if self._refusal is not None:
-            raise self._refusal
+        self.root = self._cut([ENDS] * axes, [1 - ENDS] * axes, [])
 
     def answer(self, numbers: Sequence[Any]) -> Any:
         """That of the cell in which these numbers are: symbols or floats."""
@@ -78,7 +68,7 @@ class Cells:
             place = place.below if numbers[place.axis] < place.edge else place.above
         return place
 
-    def _found(self, low: Sequence[float], high: Sequence[float], inside: Sequence[Point]) -> Any:
+    def _cut(self, low: Sequence[float], high: Sequence[float], inside: Sequence[Point]) -> Any:
         """The cells of a box; inside: points in it whose answers are known."""
         corners = self._corners(low, high)
         inside = [*inside, *self._more(low, high, len(inside))]
@@ -93,8 +83,8 @@ class Cells:
                 )
             return self._known[corners[0]]
         axis, last, edge = self._edge(*pair)
-        below = self._found(low, _moved(high, axis, last), [point for point in inside if point[axis] <= last])
-        above = self._found(_moved(low, axis, edge), high, [point for point in inside if point[axis] >= edge])
+        below = self._cut(low, _moved(high, axis, last), [point for point in inside if point[axis] <= last])
+        above = self._cut(_moved(low, axis, edge), high, [point for point in inside if point[axis] >= edge])
         return Cut(axis, edge, below, above)
 
     def _corners(self, low: Sequence[float], high: Sequence[float]) -> list[Point]:
@@ -140,7 +130,7 @@ class Cells:
 
     def _edge(self, axis: int, point: Point, other: Point) -> tuple[int, float, float]:
         """The axis, and two neighbours on it between which the answer changes, at a distance of `RESOLUTION`."""
-        low, high = sorted((point, other), key=lambda each: each[axis])
+        low, high = sorted((point, other), key=itemgetter(axis))
         before, start, end = self._known[low], low[axis], high[axis]
         while end - start > RESOLUTION:
             numbers = [start + (end - start) * part / _PARTS for part in range(1, _PARTS)]

@@ -247,7 +247,7 @@ class Program(Arguments):
         super().__init__(interface, numbers, batch)
         fields = ("tokens", "logprobs") if logprobs else ("tokens",)
         self._draftproof_pipe = Pipe(command, patience, fields)  # snapshots of state leave it out
-        self._draftproof_cells: dict[str, Cells] = {}
+        self._draftproof_cells: dict[str, Cells | NotFollowed] = {}
         self.__name__ = Path(self._draftproof_pipe.command[0]).name
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -264,7 +264,7 @@ class Program(Arguments):
         cells = self._draftproof_cells.get(body)
         if not followed():
             [answer] = ask([tuple(flat)])
-            if cells is not None and cells.root is not None and cells.answer(flat) != answer:
+            if isinstance(cells, Cells) and cells.answer(flat) != answer:
                 raise NotFollowed(
                     f"bisecting missed an answer: with the numbers {flat} it gives {answer}, on others around them "
                     f"{cells.answer(flat)}; {SAMPLE}"
@@ -276,9 +276,14 @@ class Program(Arguments):
             if kind_of(name) not in ("uniforms", "final_uniforms"):
                 raise NotFollowed(f"{name}: cells of uniform numbers alone are bisected; {SAMPLE}")
         if cells is None:
-            cells = self._draftproof_cells[body] = Cells(ask, len(flat))
-        with suspended():
-            cells.find()
+            try:
+                with suspended():
+                    cells = Cells(ask, len(flat))
+            except NotFollowed as error:
+                cells = error
+            self._draftproof_cells[body] = cells
+        if isinstance(cells, NotFollowed):
+            raise cells
         return cells.answer(flat)
 
     @property
@@ -294,7 +299,7 @@ class Program(Arguments):
     def notes(self) -> list[str]:
         """What a verdict about it rests on, in words."""
         pipe = self._draftproof_pipe
-        bisected = [cells for cells in self._draftproof_cells.values() if cells.root is not None]
+        bisected = [cells for cells in self._draftproof_cells.values() if isinstance(cells, Cells)]
         lines = [f"a program, {pipe.answered:,} answers through a pipe"]
         if pipe.killed:
             times = "once" if pipe.killed == 1 else f"{pipe.killed} times"

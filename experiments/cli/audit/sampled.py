@@ -42,7 +42,7 @@ from draftproof.simulator.tables import context_at, context_index
 #: Calls on one instance between two looks at the test.
 PORTION = 128
 #: Exit code where nothing was found: neither a proof nor a refutation.
-NOT_JUDGED = 2
+NOTHING_PROVED = 2
 #: Seconds between two entries of the counts in a store.
 SAVED_SECONDS = 1.0
 #: Texts of one length at most that are counted.
@@ -331,7 +331,7 @@ def sampled_result(samples: Samples) -> Result:
     failures = [{"case": failure.case.name, "error": failure.error.what} for failure in samples.failures]
     tables = [Table.whole(_ROWS, [row]), Table.whole((), failures, name="failures", shown=False)]
     title = f"{samples.request.spec} ({audit.audited.interface.name} interface)"
-    code = (1 if samples.refuted else NOT_JUDGED) if samples.finished else INTERRUPTED
+    code = (1 if samples.refuted else NOTHING_PROVED) if samples.finished else INTERRUPTED
     return Result(title, tables, notes, code)
 
 

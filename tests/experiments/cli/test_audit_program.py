@@ -130,11 +130,9 @@ def test_what_bisecting_misses_is_what_it_says():
         return [[int(0.4 < x < 0.4 + width and 0.4 < y < 0.4 + width)] for x, y in points]
 
     small = Cells(ask, 2)
-    small.find()
     assert small.count > 1
     assert small.answer((0.45, 0.45)) == [1]
     edges = Cells(lambda points: [[int(x < 1 / 3)] for (x,) in points], 1)
-    edges.find()
     assert abs(edges.root.edge - 1 / 3) <= RESOLUTION
 
 
