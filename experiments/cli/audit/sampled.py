@@ -60,17 +60,19 @@ class Place:
     context: in a batch with the whole texts of the requests before.
     """
 
-    case: Case
+    title: str
+    deviations: float
+    case: str
+    scheme: str
     context: tuple[int, ...]
     token: int
     seen: int
     visits: int
     expected: float
-    deviations: float
 
     def __str__(self) -> str:
         share = f"{self.seen:,} of {self.visits:,}, where {self.expected:.6g} is its probability"
-        return f"after context {self.context}, token {self.token} came {share} ({self.case.title}, {self.case.scheme})"
+        return f"after context {self.context}, token {self.token} came {share} ({self.title}, {self.scheme})"
 
 
 class _Instance:
@@ -141,10 +143,9 @@ class _Instance:
             with np.errstate(divide="ignore", invalid="ignore"):
                 deviations = np.where(unit > 0, gaps / unit, np.where((rows == 0) & (counts > 0), inf, 0))
             row, token = map(int, np.unravel_index(int(np.argmax(deviations)), rows.shape))
-            context = context_at(row, depth, rows.shape[1])
-            number = float(deviations[row, token])
-            seen = int(counts[row, token]), int(visits[row, 0])
-            places.append(Place(self.case, context, token, *seen, float(rows[row, token]), number))
+            where = self.case.name, str(self.case.scheme), context_at(row, depth, rows.shape[1]), token
+            seen = int(counts[row, token]), int(visits[row, 0]), float(rows[row, token])
+            places.append(Place(self.case.title, float(deviations[row, token]), *where, *seen))
         return max(places, key=lambda place: place.deviations)
 
 
@@ -300,15 +301,7 @@ def sampled_result(samples: Samples) -> Result:
         "log10_needed": needed,
         "p_value": samples.p_value,
         "would_find": samples.would_find,
-        "place": {
-            "case": place.case.name,
-            "scheme": str(place.case.scheme),
-            "context": list(place.context),
-            "token": place.token,
-            "seen": place.seen,
-            "visits": place.visits,
-            "expected": place.expected,
-        },
+        "place": {name: value for name, value in vars(place).items() if name not in ("title", "deviations")},
         "refusal": samples.refusal,
         "versions": versions(),
     }
