@@ -16,8 +16,8 @@ from draftproof.lp_analysis.orders import Mixture, mixed_law
 from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.drafts import Delayed, Stratified, Systematic, UserScheme, WithoutReplacement
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.drafts import Delayed, Stratified, Systematic, UserScheme
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.tables import TableProcess
@@ -110,14 +110,6 @@ def test_chances_of_sets_are_sums_over_trees(V, scheme):
             if type(scheme) is Stratified:
                 tables = world_of(V, scheme, seed).draft.tables[: scheme.depth]
                 assert met >= probability(hitting_of(tables, Delayed(scheme.K, scheme.L1, scheme.L2)), some)
-
-
-def test_schemes_that_are_not_delayed_have_no_levels_and_a_limit_of_trees():
-    scheme = WithoutReplacement(2, 0, 2)
-    with pytest.raises(InvalidInput, match="levels are for delayed trees, not for without_replacement"):
-        optimum(*pair(instance_of(3)), scheme, method="levels")
-    with pytest.raises(TooLarge, match="more than 200,000 draft trees"):
-        optimum(*pair(instance_of(4, 3)), WithoutReplacement(2, 0, 3))
 
 
 class TwoOrNone:

@@ -12,9 +12,9 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Greedy, WithoutReplacement
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
-from draftproof.verifiers import _equalised, make
 from draftproof.verifiers import layer_without_replacement as sets_module
-from draftproof.verifiers._equalised import _with_null_option, by_rounds, equal_blocks, equalised, newton_weights
+from draftproof.verifiers import make
+from draftproof.verifiers._equalised import by_rounds, equalised, newton_weights
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers.layer_transport import LayerTransport, law_of
 from draftproof.verifiers.layer_without_replacement import _law, greedy_sets, without_replacement_sets
@@ -117,17 +117,6 @@ def test_newtons_method_gets_as_far_as_many_rounds(branches):
             for solve in (newton_weights, partial(by_rounds, rounds=200))
         ]
         assert rates[0] >= rates[1] - CLOSE
-
-
-def test_rounds_take_over_where_it_fails_and_where_there_are_too_many_pairs(monkeypatch):
-    branches = (2, 2)
-    chain = _with_null_option(equal_blocks(*layers(2, 8, 1, 1), branches), 2)
-    rounds = by_rounds(chain, branches)
-    assert not (newton_weights(chain, branches) == rounds).all()
-    for name in ("MOST", "NEAR"):
-        with monkeypatch.context() as patch:
-            patch.setattr(_equalised, name, 0)
-            assert (newton_weights(chain, branches) == rounds).all()
 
 
 def test_layer_transport_equals_optimal_transport_at_one_step():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
-from draftproof.simulator.arithmetic import FLOAT64, as_python
+from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.plan import PathPlan
@@ -99,19 +99,6 @@ def test_planned_greedy_order_has_the_whole_law_of_gbv(shape):
         given = instance.target, instance.draft, Delayed(*shape[1:]), "rational"
         ours, theirs = (block_law(each, *given) for each in (planned(greedy, instance, shape), make("gbv")))
         assert all((a == b).all() for a, b in zip(ours.correction, theirs.correction, strict=True))
-
-
-@PLANS
-def test_block_efficiency_is_the_reach_that_the_selection_law_allows(plan):
-    """`D(c, y) = min(r(c, y), D(c) p(y|c))` from the plan alone."""
-    for shape in SHAPES:
-        for instance in conformance_instances(shape, 3):
-            masses = plan(instance, *shape[1:]).selection(instance.draft.tables)
-            reach = [masses[0]]
-            for depth, mass in enumerate(masses[1:]):
-                reach.append(np.minimum(mass, (reach[-1][:, None] * instance.target.tables[depth]).reshape(-1)))
-            found = check(planned(plan, instance, shape), instance.target, instance.draft, Delayed(*shape[1:]))
-            assert as_python(sum(map(sum, reach))) == found.block_efficiency
 
 
 def on_another_tree(scheme):

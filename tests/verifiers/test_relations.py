@@ -81,12 +81,6 @@ def test_mixed_order_runs_from_block_to_gbv(shape):
             assert laws(make("mixed_order", a=Fraction(a)), instance, scheme) == laws(twin, instance, scheme)
 
 
-def test_uncapped_hierarchical_decoding_is_off_by_a_ninth():
-    row = {"target": ["1/3", "2/3"], "draft": ["2/3", "1/3"]}
-    target, draft = (TableProcess([[row[side]] * 2**depth for depth in range(3)]) for side in ("target", "draft"))
-    assert check(make("hsd_uncapped"), target, draft, Delayed(1, 0, 2)).total_variation == Fraction(1, 9)
-
-
 @pytest.mark.parametrize("name", list(STANDALONE))
 def test_without_drafts_the_block_is_one_token_from_the_target(name):
     for instance in case_instances((3, Delayed(1, 0, 0)), 4):
