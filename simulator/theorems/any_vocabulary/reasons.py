@@ -117,10 +117,10 @@ def oriented(case: Case, atom: int) -> Polynomial:
 
 @dataclass(frozen=True)
 class _Product:
-    """A product of conditions. rest: of it times `found.times`, all of them > 0."""
+    """A product of conditions. rest: of it times `form.times`, all of them > 0."""
 
     atoms: tuple[int, ...]
-    found: Reduced
+    form: Reduced
     rest: Polynomial
 
 
@@ -128,11 +128,11 @@ class _Product:
 class Reasons:
     """What follows in one case. facts: in the order in which they were shown. case: with the equations among them.
 
-    found: what polynomials were sums of under conditions on their variables, in other cases, too.
+    sums: what polynomials were sums of under conditions on their variables, in other cases, too.
     """
 
     given: Case
-    found: dict[Any, list[tuple[Fraction, tuple[int, ...]]]] = field(default_factory=dict)
+    sums: dict[Any, list[tuple[Fraction, tuple[int, ...]]]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     case: Case = field(init=False)
 
@@ -148,9 +148,9 @@ class Reasons:
             if most == 0 or self._search(most):
                 if self.facts and self.facts[-1].polynomial.is_zero():
                     return []
-                found = reduced(self.case, polynomial)
-                if found.rest.is_zero():
-                    return self._sum([], [(1, found)], self._product(found.times))
+                form = reduced(self.case, polynomial)
+                if form.rest.is_zero():
+                    return self._sum([], [(1, form)], self._product(form.times))
         return None
 
     def signed(self, polynomial: Polynomial, strict: bool) -> bool:
@@ -168,12 +168,12 @@ class Reasons:
             product((self._products_of, self._products_beside), ways, (strong, weak)),
             product((self._products_of,), times, (weak,)),
         )
-        for search, found, masks in searches:
-            rest = found.rest * self._sign(found)
+        for search, form, masks in searches:
+            rest = form.rest * self._sign(form)
             terms = search(rest, Region(ring, masks))
             positive = any(all(is_strict(self.given, atom) for atom in atoms) for _, atoms in terms)
             if positive or (not strict and (terms or rest.is_zero())):
-                self._note(polynomial, terms, [(1, found)], self._product(found.times))
+                self._note(polynomial, terms, [(1, form)], self._product(form.times))
                 return True
         return False
 
@@ -184,32 +184,36 @@ class Reasons:
         beside = frozenset[int]().union(
             *(ring.support(atom) for atom, _ in self.given.region if ring.support(atom) & own)
         )
-        near = [atom for atom in atoms if ring.support(atom) & own and ring.atoms[atom].total_degree() <= 2]
+        small = [atom for atom in atoms if ring.support(atom) & own and ring.atoms[atom].total_degree() <= 2]
         single = {ring.atom(ring.variables[at]) for at in beside - own}
-        return [*near, *(atom for atom in atoms if atom in single)]
+        return [*small, *(atom for atom in atoms if atom in single)]
 
     def _products_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """Products of conditions on variables of a polynomial that add up to it; none if none are found."""
         ring, own = region.ring, {*self.given.used(polynomial)}
         key = ring, str(polynomial), frozenset(item for item in region if ring.support(item[0]) <= own)
-        if key not in self.found:
+        if key not in self.sums:
             terms = certificate(polynomial, region) or ()
-            self.found[key] = [(term.coefficient, term.atoms) for term in terms] or self._product_of(polynomial, region)
-        return self.found[key]
+            self.sums[key] = [(term.coefficient, term.atoms) for term in terms] or self._product_of(polynomial, region)
+        return self.sums[key]
 
     def _products_beside(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """The same with further variables, those that linear conditions connect with its own."""
         ring, degree = region.ring, int(polynomial.total_degree())
-        near = {*self.given.used(polynomial)}
+        connected = {*self.given.used(polynomial)}
         linear = [ring.support(atom) for atom, _ in region if ring.atoms[atom].total_degree() == 1]
-        near |= frozenset[int]().union(*(each for each in linear if each & near))
-        atoms = [atom for atom, _ in region if ring.support(atom) <= near]
+        connected |= frozenset[int]().union(*(support for support in linear if support & connected))
+        atoms = [atom for atom, _ in region if ring.support(atom) <= connected]
         for most in (1, 2):
-            chosen = [each for count in range(1, most + 1) for each in combinations_with_replacement(atoms, count)]
-            products = {each: found for each in chosen if (found := self._product(each)).total_degree() <= degree}
+            products = {
+                chosen: value
+                for count in range(1, most + 1)
+                for chosen in combinations_with_replacement(atoms, count)
+                if (value := self._product(chosen)).total_degree() <= degree
+            }
             values = _combination(ring, list(products.values()), polynomial) if len(products) <= FOR_A_SIGN else None
             if values is not None:
-                return [(value, each) for value, each in zip(values, products, strict=True) if value]
+                return [(value, chosen) for value, chosen in zip(values, products, strict=True) if value]
         return []
 
     def _conditions(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
@@ -239,8 +243,8 @@ class Reasons:
             result = result * oriented(self.given, atom)
         return result
 
-    def _sign(self, found: Reduced) -> int:
-        negative = sum(self.given.region.allowed(atom) == NEGATIVE for atom in found.times)
+    def _sign(self, form: Reduced) -> int:
+        negative = sum(self.given.region.allowed(atom) == NEGATIVE for atom in form.times)
         return -1 if negative % 2 else 1
 
     def _note(
@@ -268,8 +272,8 @@ class Reasons:
         for value, atoms in products:
             coefficient = Ratio.quotient(ring, ring.constant(to_fmpq(value)), scale)
             terms.append((coefficient, tuple(oriented(self.given, atom) for atom in atoms)))
-        for number, found in zeros:
-            parts = _added(parts, ring.one, found.parts, ring.constant(to_fmpq(number * self._sign(found))))
+        for number, form in zeros:
+            parts = _added(parts, ring.one, form.parts, ring.constant(to_fmpq(number * self._sign(form))))
         for atom, part in parts.items():
             if not part.is_zero():
                 terms.append((Ratio.quotient(ring, part, scale), (ring.atoms[atom],)))
@@ -285,22 +289,22 @@ class Reasons:
             for sign in (1, -1)
             if mask == ZERO and self.case.solvable(ring.atoms[atom], partial(_has_strict_factors, self.case)) is None
         ]
-        beside = [each.rest for each in zeros]
-        chosen = [each for count in range(1, most + 1) for each in combinations_with_replacement(atoms, count)]
+        beside = [zero.rest for zero in zeros]
+        chosen = [some for count in range(1, most + 1) for some in combinations_with_replacement(atoms, count)]
         if len(chosen) > PRODUCTS:
             degree = {atom: int(ring.atoms[atom].total_degree()) for atom in atoms}
-            chosen = [each for each in chosen if sum(degree[atom] for atom in each) <= max(degree.values())]
+            chosen = [some for some in chosen if sum(degree[atom] for atom in some) <= max(degree.values())]
         if len(chosen) > PRODUCTS:
             return False
-        for each in chosen:
-            found = reduced(self.case, self._product(each))
-            products.append(_Product(each, found, found.rest * self._sign(found)))
+        for some in chosen:
+            form = reduced(self.case, self._product(some))
+            products.append(_Product(some, form, form.rest * self._sign(form)))
         before = len(self.facts)
-        for number in _vanishing(ring, [each.rest for each in products], beside):
+        for number in _vanishing(ring, [one.rest for one in products], beside):
             product, others = products[number], [*products[:number], *products[number + 1 :]]
             weak = [atom for atom in product.atoms if not is_strict(self.given, atom)]
             if len(weak) < 2 and all(self.case.region.allowed(atom) != ZERO for atom in weak):
-                values = _combination(ring, [*(each.rest for each in others), *beside], -product.rest)
+                values = _combination(ring, [*(other.rest for other in others), *beside], -product.rest)
                 if values is not None:
                     known = [(v, zero) for v, zero in zip(values[len(others) :], zeros, strict=True) if v]
                     self._vanishes(product, weak, [(v, o) for v, o in zip(values, others, strict=False) if v], known)
@@ -320,15 +324,15 @@ class Reasons:
         known: equations among what adds up.
         """
         ring = self.case.ring
-        products = [(value, (*other.found.times, *other.atoms)) for value, other in others]
-        zeros = [(-value, other.found) for value, other in others] + [(Fraction(-1), product.found), *known]
+        products = [(value, (*other.form.times, *other.atoms)) for value, other in others]
+        zeros = [(-value, other.form) for value, other in others] + [(Fraction(-1), product.form), *known]
         if weak:
             strict = [atom for atom in product.atoms if atom not in weak]
-            scale = self._product((*product.found.times, *strict))
+            scale = self._product((*product.form.times, *strict))
             self._note(-oriented(self.given, weak[0]), products, zeros, scale)
             self.case = replace(self.case, region=self.case.region.with_signs(weak[0], ZERO))
         else:
-            itself = Fraction(1), (*product.found.times, *product.atoms)
+            itself = Fraction(1), (*product.form.times, *product.atoms)
             self._note(ring.zero, [itself, *products], zeros, ring.one)
 
 

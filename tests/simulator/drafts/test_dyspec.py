@@ -12,30 +12,20 @@ from draftproof import verifiers
 from draftproof.simulator import TableProcess, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import DySpec, DySpecPruned, DySpecThreshold, OptTree
+from draftproof.simulator.drafts import DySpec, DySpecPruned, OptTree
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.vectors import without
 from draftproof.simulator.verdicts.cases import case_instances
-
-Q = TableProcess([[["1/4", "3/4"]], [["1/3", "2/3"], ["1/5", "4/5"]], [["1/2", "1/2"]] * 4])
-
-
-def law(scheme: DySpec | DySpecThreshold, draft: TableProcess) -> dict[tuple[object, ...], fmpq]:
-    masses: dict[tuple[object, ...], fmpq] = {}
-    for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL):
-        key = tuple(sorted(tree.children.items()))
-        masses[key] = masses.get(key, 0) + mass
-    return masses
+from tests.simulator.drafts.drawn import law_of_trees
 
 
 def test_a_tie_goes_to_the_earlier_slot_in_fractions_and_in_floats() -> None:
     even = TableProcess([[["1/2", "1/2"]], [["1/3", "2/3"]] * 2, [["1/2", "1/2"]] * 4])
-    exact = law(DySpec(2), even)  # the child's slot stands before that of the sibling
-    assert all(len(dict(key)[()]) == 1 for key in exact)  # type: ignore[call-overload]
+    exact = law_of_trees(DySpec(2), even)  # the child's slot stands before that of the sibling
+    assert all(len(dict(key)[()]) == 1 for key in exact)
     rounded = Instance(even, even).converted(FLOAT64, 2).draft
-    floats = [tree for tree, _ in outcomes(lambda coin: DySpec(2).draw(rounded, coin), FLOAT64)]
-    assert {tuple(sorted(tree.children.items())) for tree in floats} == set(exact)
+    assert set(law_of_trees(DySpec(2), rounded, FLOAT64)) == set(exact)
 
 
 def slots(draft: TableProcess, children: dict[tuple[int, ...], tuple[int, ...]]) -> tuple[list[fmpq], list[fmpq]]:

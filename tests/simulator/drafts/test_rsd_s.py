@@ -8,8 +8,7 @@ from flint import fmpq
 
 from draftproof import verifiers
 from draftproof.simulator import check
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
-from draftproof.simulator.coins import outcomes
+from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import StochasticBeam
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
@@ -17,20 +16,11 @@ from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context
 from draftproof.simulator.tables import TableProcess
 from draftproof.simulator.verdicts.cases import case_instances
-
-Tree = tuple[tuple[Context, tuple[int, ...]], ...]
+from tests.simulator.drafts.drawn import Tree, law_of_trees
 
 
 def instance(family: str, size: int, depth: int, seed: int = 0) -> Instance:
     return FAMILIES[family].instance(size, depth, np.random.default_rng((seed, size, depth)), 20)
-
-
-def law(scheme: StochasticBeam, draft: TableProcess, arithmetic: Arithmetic = RATIONAL) -> dict[Tree, fmpq]:
-    masses: dict[Tree, fmpq] = {}
-    for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
-        key = tuple(sorted(tree.children.items()))
-        masses[key] = masses.get(key, 0) + mass
-    return masses
 
 
 def leaves(draft: TableProcess, depth: int) -> dict[Context, fmpq]:
@@ -75,10 +65,10 @@ SMALL = [(2, 2, 2), (2, 3, 2), (2, 4, 2), (3, 3, 1), (2, 1, 3), (2, 2, 3), (3, 2
 def test_the_law_is_that_of_all_leaves_ranked_without_replacement(family: str, shape: tuple[int, int, int]) -> None:
     size, K, L = shape
     draft = instance(family, size, L).draft
-    exact = law(StochasticBeam(K, L), draft)
+    exact = law_of_trees(StochasticBeam(K, L), draft)
     assert exact == raced(draft, K, L)
     assert sum(exact.values()) == 1
-    floats = law(StochasticBeam(K, L), tabulate(draft, L - 1, FLOAT64), FLOAT64)
+    floats = law_of_trees(StochasticBeam(K, L), tabulate(draft, L - 1, FLOAT64), FLOAT64)
     assert floats == pytest.approx({key: float(mass.p) / float(mass.q) for key, mass in exact.items()}, abs=1e-14)
 
 

@@ -1,5 +1,6 @@
 """Followed numbers: exact, decided by the sample, noted, and refused where nothing can be followed."""
 
+import linecache
 from contextlib import suppress
 
 import numpy as np
@@ -9,6 +10,7 @@ from flint import fmpq
 from draftproof.simulator import residual, vectors
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
 from draftproof.simulator.theorems.algebra.regions import Region, vanishes
+from draftproof.simulator.theorems.proof import numbers as numbers_module
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
@@ -96,3 +98,23 @@ def test_a_polynomial_is_seen_to_vanish_where_ties_say_so():
     assert vanishes((a - b) * (c + 1), region)
     assert not vanishes(a - c, region)
     assert not vanishes(a - b, Region(ring, {ring.atom(a - b): ZERO | NEGATIVE}))
+
+
+def _caller(file, function):
+    """A function whose code is in this file, and which calls this function in line 2."""
+    source = "def call():\n    return function()\n"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    scope = {"function": function}
+    exec(compile(source, file, "exec"), scope)
+    return scope["call"]
+
+
+@pytest.mark.parametrize("home", ["/theorems/", "/lib/site-packages/draftproof/"])
+@pytest.mark.parametrize("place", ["verifiers/mine.py", "simulator/theorems_of_mine.py"])
+def test_only_the_folder_of_theorems_is_passed_over(monkeypatch, home, place):
+    monkeypatch.setattr(numbers_module, "HOME", home)
+    monkeypatch.setattr(numbers_module, "_THEOREMS", f"{home}simulator/theorems/")
+    monkeypatch.setattr(numbers_module, "is_trusted", lambda file: True)
+    inner = _caller(f"{home}simulator/theorems/proof/inner.py", numbers_module.line_of_code)
+    run = _caller(f"{home}simulator/laws/enumeration.py", _caller(home + place, inner))
+    assert run() == f"{place.rpartition('/')[2]} line 2 (return function())"

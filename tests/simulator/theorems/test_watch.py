@@ -5,6 +5,7 @@ comparisons cannot ask. Its twin asks the same in a way that is followed.
 """
 
 import functools
+import gc
 import itertools
 import os
 import pickle
@@ -289,3 +290,61 @@ def test_a_verifier_that_exec_made_is_watched():
     exec("\n".join(lines), names)
     with pytest.raises(InvalidVerifier, match=r"reads a clock, time\.time\(\) at <string> line 3"):
         prove(Subject.of(names["Made"]()), SHAPE)
+
+
+class Allocating(Naive):
+    """Naive, with enough new objects for a collection of garbage, which may come at any line that is followed."""
+
+    def verify(self, root, coin):
+        _ = [[] for _ in range(1_000)]
+        return super().verify(root, coin)
+
+
+ENDED = []
+
+
+class Left:
+    """What only the collector ends, as it refers to itself, by something that a verifier may not do."""
+
+    def __init__(self):
+        self.myself = self
+
+    def __del__(self):
+        found = os.stat(os.curdir)
+        ENDED or ENDED.append(found)
+
+
+class Leaving(Allocating):
+    """Leaves garbage before the collection."""
+
+    def verify(self, root, coin):
+        Left()
+        return super().verify(root, coin)
+
+
+@pytest.mark.heavy
+def test_what_ends_in_a_collection_is_nobodys_doing():
+    threshold = gc.get_threshold()
+    gc.set_threshold(50, 1, 1)
+    try:
+        assert prove(Subject.of(Leaving()), SHAPE).proved
+    finally:
+        gc.set_threshold(*threshold)
+    assert ENDED
+
+
+def test_what_the_collector_calls_is_nobodys_doing():
+    times = []
+
+    def note(phase, _):
+        times.append((phase, time.perf_counter()))
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(50, 1, 1)
+    try:
+        assert prove(Subject.of(Allocating()), SHAPE).proved
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert times
