@@ -13,7 +13,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.processes import MarkovProcess
-from draftproof.simulator.laws.estimator import tree_efficiency, tree_efficiency_by_coins
+from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency_by_coins
 from draftproof.simulator.laws.guarded import verdicts
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.structures import branch_of
@@ -68,7 +68,7 @@ def test_every_verifier_judges_them_or_refuses_them_by_name(name: str, arithmeti
                 assert not mass or all(possible[each] for each in (*accepted, token)), (target, draft, paths)
             if name in BY_FORMULAS and arithmetic is RATIONAL:
                 root = DraftTree.from_paths((), paths).root(p, q)
-                assert tree_efficiency(verifier, root) == tree_efficiency_by_coins(verifier, root)
+                assert TreeEfficiency(verifier).of(root) == tree_efficiency_by_coins(verifier, root)
     assert refused == (name in REFUSED)
 
 
