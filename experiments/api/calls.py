@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.experiments.inputs.processes import as_pair
-from draftproof.experiments.inputs.schemes import as_scheme, planned, planned_scheme
+from draftproof.experiments.inputs.schemes import as_scheme, planned
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, as_verifier, evaluator
-from draftproof.experiments.inputs.worlds import FamilyWorld
+from draftproof.experiments.inputs.worlds import FamilyWorld, RowsWorld
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
@@ -39,7 +39,8 @@ def block_law(
     if isinstance(named.verifier, Planned):
         raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
     pair = as_pair(target, draft)
-    return law_of(named.verifier, *pair, planned_scheme(scheme, pair), arithmetic, engine)
+    shape = planned(as_scheme(scheme), [RowsWorld(*pair)])
+    return law_of(named.verifier, *pair, shape, arithmetic, engine)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def find_witness(
         raise InvalidInput("give both target and draft, or neither")
     if target is not None:
         pair = as_pair(target, draft)
-        shape = planned_scheme(shape, pair)
+        shape = planned(shape, [RowsWorld(*pair)])
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
     family = FamilyWorld("dirichlet", vocab_size, seed, max(DENOMINATOR, vocab_size))
     shape = planned(shape, [family])

@@ -31,7 +31,7 @@ from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.tables import MAX_TABLE_ENTRIES, table_entries
 from draftproof.verifiers.sequoia import acceptance_vector
 
@@ -49,7 +49,10 @@ def find_scheme(spec: str) -> DraftScheme:
     if from_file(spec):
         return _from_file(spec)
     name, _, rest = spec.partition(":")
-    check_scheme_name(name)
+    if name not in SCHEMES:
+        close = get_close_matches(name, SCHEMES, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(SCHEMES)}."
+        raise InvalidInput(f"unknown scheme {name!r}; {hint} One of your own is FILE.py:NAME")
     kinds, given = parameter_kinds(name), parse_assignments(rest, name, spec)
     for key in given:
         if key not in kinds:
@@ -57,17 +60,6 @@ def find_scheme(spec: str) -> DraftScheme:
             raise InvalidInput(f"{key} has no meaning for the scheme {name}; it takes {takes}: {default_spec(name)}")
     scheme: DraftScheme = SCHEMES[name](**{key: _value(kinds[key], key, text, spec) for key, text in given.items()})
     return scheme
-
-
-def check_scheme_name(name: str | None) -> None:
-    """Raises `InvalidInput` for a scheme that does not exist, with the most similar name."""
-    if name is None or name in SCHEMES or from_file(name):
-        return
-    name = name.partition(":")[0]
-    if name not in SCHEMES:
-        close = get_close_matches(name, SCHEMES, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(SCHEMES)}."
-        raise InvalidInput(f"unknown scheme {name!r}; {hint} One of your own is FILE.py:NAME")
 
 
 def scheme_spec(scheme: DraftScheme) -> str:
@@ -249,8 +241,3 @@ def as_scheme(scheme: Any) -> DraftScheme:
     complete = isinstance(scheme, UserScheme) or (is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT))
     whole: DraftScheme = scheme if complete else UserScheme(scheme)
     return whole
-
-
-def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
-    """The scheme for this target and draft; the tree of `sequoia` is planned on them."""
-    return planned_on(as_scheme(scheme), [Case("the pair", *pair)])

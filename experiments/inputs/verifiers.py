@@ -311,16 +311,6 @@ def _from_file(spec: str) -> Verifier:
     return verifier
 
 
-def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
-    """The verifiers with these texts, or those of the registry that `USUAL` says.
-
-    Raises `InvalidInput` for two with the same label.
-    """
-    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else USUAL)]
-    assert_distinct(named)
-    return named
-
-
 def assert_distinct(named: Sequence[NamedVerifier]) -> None:
     """Raise `InvalidInput` for two verifiers with the same label."""
     for one, other in combinations(named, 2):

@@ -133,14 +133,10 @@ class FamilyWorld:
         )
         return self.samplings.cases([Case(f"seed {seed}", made.target, made.draft)], depth, self.denominator)[0]
 
-    def title(self, seeds: str) -> str:
-        """The family, its seeds as they are worded, and the sampling."""
+    def __str__(self) -> str:
         given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
         sampling = _sampling_text(self.samplings, self.denominator)
-        return f"family {self.family}{given}, V = {self.vocab_size}, {seeds}{sampling}"
-
-    def __str__(self) -> str:
-        return self.title(f"seed {self.seed}")
+        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}{sampling}"
 
 
 @dataclass(frozen=True)

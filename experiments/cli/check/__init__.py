@@ -11,12 +11,14 @@ from draftproof.experiments.grid.rows import row_id
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes, scheme_spec
 from draftproof.experiments.inputs.strings import are_rules
 from draftproof.experiments.inputs.verifiers import (
+    USUAL as USUAL_VERIFIERS,
+)
+from draftproof.experiments.inputs.verifiers import (
     NamedVerifier,
     Settings,
     Verifiers,
     as_verifiers,
     choose_settings,
-    chosen_verifiers,
 )
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
 from draftproof.experiments.result import Result
@@ -103,7 +105,7 @@ def check(
         _refuse_beside("rules of two tokenizers", {**ours, "precision": precision})
         worlds = find_worlds("strings" if world is None else world, **sampled)
         return strings_result(verifiers, find_schemes(scheme, worlds, **lengths), worlds, resume)
-    named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
+    named = as_verifiers(USUAL_VERIFIERS) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     away = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
     refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
     count = conformance.random_instances(world[0] if isinstance(world, list) and len(world) == 1 else world)

@@ -11,7 +11,7 @@ from draftproof.experiments.grid.bounds import QUICK_PATHS, Goal, bound_roots, e
 from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import row_id, strong_id
 from draftproof.experiments.grid.run import Question
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.inputs.verifiers import USUAL, NamedVerifier, Settings, as_verifiers
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
@@ -163,7 +163,7 @@ class Plan:
     @cached_property
     def verifiers(self) -> Sequence[NamedVerifier]:
         """The verifiers that are asked about."""
-        return chosen_verifiers(None) if self.named is None else self.named
+        return as_verifiers(USUAL) if self.named is None else self.named
 
     def _declares_others(self, named: NamedVerifier, scheme: DraftScheme) -> bool:
         """Whether it is left out as it declares other schemes; one that is named and is for none here is judged."""
