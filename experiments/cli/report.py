@@ -30,7 +30,7 @@ class Report(Result):
     @cached_property
     def stored(self) -> Table:
         """All rows of the stores, each once."""
-        from draftproof.experiments.grid.exchange import stored_table
+        from draftproof.experiments.grid.report.rows import stored_table
 
         return stored_table(self.stores)
 

@@ -1,22 +1,33 @@
-"""The rows of stores that a report is about: read, and grouped by world and draft scheme.
+"""The rows of stores: as one table for CSV and Markdown, and those of a report, grouped by world and draft scheme.
 
 A world is one source of instances, such as a seed of a family. A negative control, or a verifier that a row refutes, is
 lossy; its rows on schemes of that kind are compared with nothing.
 """
 
+import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from draftproof.experiments.grid.exchange import shape_fields
 from draftproof.experiments.grid.store import Row, left_out, stored_rows
+from draftproof.experiments.inputs.schemes import scheme_spec
+from draftproof.experiments.result import Column, Table
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.verifiers import REGISTRY
 
 T = TypeVar("T")
+#: The columns of laws and bounds in a table of all rows; exact numbers are text, with a column for the float.
+STORED = (
+    "question", "world", "family", "vocab_size", "seed", "verifier", "scheme", "K", "L1", "L2", "nodes", "arithmetic",
+    "lossless", "block_efficiency", "block_efficiency_float", "variance_float", "max_deviation", "max_deviation_float",
+    "lower", "lower_float", "upper", "upper_float", "gap_float", "seconds", "strong_id",
+)  # fmt: skip
+_QUESTIONS = {"law": "check", "bound": "bound"}
 #: Fields that a report needs of rows, by kind; many rows have room in memory without the others.
 NEEDED: Mapping[str, Sequence[str]] = {
     "law": (
@@ -69,6 +80,45 @@ def needed(row: Row) -> Row:
     if row["kind"] == "law":
         fields["depth"] = len(fields.pop("depth_distribution")) - 1
     return {**fields, **(shape_fields(row) if "scheme" in fields else {})}
+
+
+def stored_table(stores: Sequence[str]) -> Table:
+    """All rows of stores, each once, but those of files that have changed since."""
+    changed: list[set[str]] = []
+    rows = {row["strong_id"]: cells(row) for store in stores for row in stored_rows(store, (), changed)}
+    for sentence in left_out(changed):
+        remark(sentence)
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row)) or STORED
+    return Table.of([Column(name) for name in columns], list(rows.values()))
+
+
+def cells(row: Row) -> dict[str, Any]:
+    """One row as cells: for laws and bounds the columns `STORED`, for other kinds every field that is no container."""
+    kind = str(row.get("kind"))
+    if kind not in _QUESTIONS:
+        return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
+    source, scheme, shape = row["source"], row["scheme"], shape_fields(row)
+    fields = {
+        **row, **{key: scheme.get(key) for key in ("K", "L1", "L2")}, "world": json.dumps(source, sort_keys=True),
+        "family": source.get("family"), "vocab_size": source.get("vocab_size"), "seed": source.get("seed"),
+        "scheme": shape["shape"], "nodes": shape["nodes"], "question": _QUESTIONS[kind],
+    }  # fmt: skip
+    return {name: fields.get(name) for name in STORED}
+
+
+def shape_fields(row: Row) -> dict[str, Any]:
+    """The scheme of a law or a bound as text, and its number of drafted tokens."""
+    if "file" in row["scheme"]:
+        return {"shape": row["scheme"]["file"], "nodes": row.get("nodes")}
+    shape, nodes = _shape(json.dumps(row["scheme"]))
+    return {"shape": shape, "nodes": nodes}
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> tuple[str, int]:
+    """The text and the drafted tokens of a scheme of the library, from its JSON."""
+    scheme = scheme_from_dict(json.loads(text))
+    return scheme_spec(scheme), scheme.nodes
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 import draftproof as dp
 from draftproof.experiments.grid import store as stores
-from draftproof.experiments.grid.exchange import COLUMNS
+from draftproof.experiments.grid.report.rows import STORED
 from tests.experiments.grid.stores import rows_of
 
 COMPARE = (
@@ -36,7 +36,7 @@ def test_tables_have_every_row(draftproof, compared):
     for name in ("r.csv", "r.md"):
         assert draftproof("report", "r.db", "r.db", "-o", name).code == 0
     table = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
-    assert list(table[0]) == list(COLUMNS)
+    assert list(table[0]) == list(STORED)
     for row in table:
         kept = rows_of("r.db")[row["strong_id"]]
         assert row["scheme"] == "delayed:K=2,L1=0,L2=1"
