@@ -54,7 +54,7 @@ def _identical(x: Symbol, y: Symbol) -> bool:
     """Whether two symbols are the same function of the same variables; others differ almost surely."""
     if isinstance(x, Chain) and isinstance(y, Chain):
         return x.steps == y.steps and _identical(x.form, y.form)
-    one, two = _linear(x), _linear(y)
+    one, two = x.linear(), y.linear()
     if one is not None and two is not None:
         return _same(one, two) and bool(one.const == two.const)
     return isinstance(x, Product) and isinstance(y, Product) and _same(x, y) and bool(x.factor == y.factor)
@@ -63,18 +63,6 @@ def _identical(x: Symbol, y: Symbol) -> bool:
 def _same(x: Linear | Product, y: Linear | Product) -> bool:
     plain = [[(v.index, a, side) for v, a, side in form.terms] for form in (x, y)]
     return x.level == y.level and plain[0] == plain[1]
-
-
-def _linear(x: Any) -> Linear | None:
-    if isinstance(x, Linear):
-        return x
-    return x.linear() if isinstance(x, Product) else None
-
-
-def _product(x: Any) -> Product | None:
-    if isinstance(x, Product):
-        return x
-    return x.product() if isinstance(x, Linear) else None
 
 
 def _less(region: Any, x: Any, y: Any, strict: bool) -> bool:
@@ -139,19 +127,19 @@ def _chain_and_number(region: Any, x: Chain, t: Any, strict: bool) -> bool:
 def _two_symbols(region: Any, x: Symbol, y: Symbol, strict: bool) -> bool:
     if isinstance(x, Chain) or isinstance(y, Chain):
         return _chains(region, x, y, strict)
-    one, two = _linear(x), _linear(y)
+    one, two = x.linear(), y.linear()
     if one is not None and two is not None and one.level == two.level:
         difference = one - two
         if not isinstance(difference, Linear):
             return bool(difference < 0 or (not strict and difference == 0))
         return _below_zero(region, difference.level, difference.terms, difference.const, strict)
-    left, right = _product(x), _product(y)
+    left, right = x.product(), y.product()
     if left is None or right is None or left.level != right.level:
         raise refused_operation("a comparison with another random number of a different kind")
     if (left.factor > 0) != (right.factor > 0):
         return bool(left.factor < 0)
     if left.factor < 0:
-        left, right = right.scale(-ONE), left.scale(-ONE)  # type: ignore[assignment]
+        left, right = right.scale(-ONE), left.scale(-ONE)
     ratio = left * right.raised(-ONE)
     if not isinstance(ratio, Product):
         return bool(ratio < 1 or (not strict and ratio == 1))
@@ -230,7 +218,7 @@ def bounds(region: Any, x: Any) -> tuple[Any, Any]:
     """A lower and an upper bound of x, infinite where none follows from its form."""
     if not isinstance(x, Symbol):
         return x, x
-    form = _linear(x)
+    form = x.linear()
     if form is not None and form.level == 0:
         low = high = form.const
         for v, a, _ in form.terms:
@@ -293,7 +281,7 @@ def floor(region: Any, x: Any) -> int:
     if not isinstance(x, Symbol):
         whole: int = math.floor(x)
         return whole
-    form = _linear(x)
+    form = x.linear()
     if form is None or form.level != 0:
         raise refused_operation("rounding to a whole number")
     low, high = bounds(region, form)

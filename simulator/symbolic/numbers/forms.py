@@ -64,8 +64,10 @@ class Linear(Symbol):
         const = self.const + other.const
         return Linear(self.level, terms, const) if terms else as_float(const)
 
+    def linear(self) -> Linear:
+        return self
+
     def product(self) -> Product | None:
-        """The same number as a product, if it is one."""
         if len(self.terms) != 1 or self.level > 1:
             return None
         v, a, side = self.terms[0]
@@ -76,8 +78,8 @@ class Linear(Symbol):
         return None
 
     def times(self, other: Symbol) -> Any:
-        one, two = self.product(), other.product() if isinstance(other, Linear) else other
-        if one is None or not isinstance(two, Product):
+        one, two = self.product(), other.product()
+        if one is None or two is None:
             raise refused_operation("a product of sums")
         return two.times(one)
 
@@ -116,8 +118,10 @@ class Product(Symbol):
     def variable(self) -> Variable:
         return self.terms[0][0]
 
+    def product(self) -> Product:
+        return self
+
     def linear(self) -> Linear | None:
-        """The same number as a linear form, if it is one."""
         if len(self.terms) != 1 or self.terms[0][1] != 1:
             return None
         v, _, side = self.terms[0]
@@ -135,14 +139,14 @@ class Product(Symbol):
         return Product(self.level, self.terms, self.factor * c)
 
     def plus(self, other: Symbol) -> Any:
-        one, two = self.linear(), other.linear() if isinstance(other, Product) else other
-        if one is None or not isinstance(two, Linear):
+        one, two = self.linear(), other.linear()
+        if one is None or two is None:
             raise refused_operation("a sum of products")
         return one.plus(two)
 
     def times(self, other: Symbol) -> Any:
-        two = other.product() if isinstance(other, Linear) else other
-        if not isinstance(two, Product) or two.level != self.level:
+        two = other.product()
+        if two is None or two.level != self.level:
             raise refused_operation("a product of functions of different kinds")
         terms = merged(self.terms, two.terms)
         factor = self.factor * two.factor

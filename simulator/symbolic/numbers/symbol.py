@@ -94,6 +94,14 @@ class Symbol:
     __array_ufunc__: Any
     __array_function__: Any
 
+    def linear(self) -> Any:
+        """The same number as a linear form, if it is one."""
+        return None
+
+    def product(self) -> Any:
+        """The same number as a product, if it is one."""
+        return None
+
     # What numpy asks elements of an object array for.
     def divided_by_zero(self, zero: Any) -> float:
         """Itself divided by 0: infinite if it is or was an element of an array; else raises `ZeroDivisionError`."""
