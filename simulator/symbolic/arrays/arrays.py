@@ -7,6 +7,7 @@ searches and orders real indices.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import numbers
@@ -285,12 +286,15 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     return _on_objects(name, function, arguments, options)
 
 
+_signature = functools.cache(inspect.signature)
+
+
 def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """The result of a rule, which gets what differs from the defaults of numpy's function, by name."""
     with _errors_of_numbers(name, function, arguments, options):
-        defaults = inspect.signature(function).parameters
-        given = inspect.signature(function).bind(*arguments, **options).arguments
-        given = {key: value for key, value in given.items() if value is not defaults[key].default}
+        signature = _signature(function)
+        given = signature.bind(*arguments, **options).arguments
+        given = {key: value for key, value in given.items() if value is not signature.parameters[key].default}
         out = given.pop("out", None)
         result = RULES[name](**{key: _stripped(name, value) for key, value in given.items()})
     return wrapped(result) if out is None else stored(result, out)
