@@ -286,13 +286,16 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     return _on_objects(name, function, arguments, options)
 
 
-_signature = functools.cache(inspect.signature)
+@functools.cache
+def _signature(name: str, function: Any) -> inspect.Signature:
+    """The parameters of a function of numpy; of these two its versions say less, or other things."""
+    return inspect.signature(RULES[name] if name in ("clip", "where") else function)
 
 
 def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """The result of a rule, which gets what differs from the defaults of numpy's function, by name."""
     with _errors_of_numbers(name, function, arguments, options):
-        signature = _signature(function)
+        signature = _signature(name, function)
         given = signature.bind(*arguments, **options).arguments
         given = {key: value for key, value in given.items() if value is not signature.parameters[key].default}
         out = given.pop("out", None)

@@ -152,7 +152,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return np.nonzero(condition) if x is None else elementwise(where, condition, x, y)
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = a_min if min is None else min, a_max if max is None else max
     result = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
     return result if high is None else elementwise(BINARY["minimum"], result, high)
