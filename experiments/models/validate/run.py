@@ -58,15 +58,6 @@ class Validation:
             (tested, scheme) for scheme in self.schemes for tested in self.verifiers if claims(tested.predicted, scheme)
         ]
 
-    @property
-    def depth(self) -> int:
-        """The depth of the tables: that of the deepest tree whose tables are small enough; 0 where there is none."""
-        return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
-
-    def exact(self, scheme: DraftScheme) -> bool:
-        """Whether the tables for trees of a scheme are small enough."""
-        return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
-
 
 def model_checks(validation: Validation) -> dict[str, Any]:
     """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
@@ -202,11 +193,12 @@ def run(
     lossless = {verifier.label: not declared_lossy(verifier) for verifier in validation.verifiers}
     lossless |= {row["verifier"]: row["lossless"] for row in checked if row["lossless"] is not None}
     lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
-    roots = len(validation.setting.roots)
+    roots, size = len(validation.setting.roots), validation.setting.pair.vocab_size
     remark(f"tables of p and q after {roots} roots")
-    if validation.depth:
+    depths = [max(scheme.depth, 1) for scheme in validation.schemes if VALIDATE_BUDGET.tables(size, scheme.depth)]
+    if depths:
         with bar("tables", roots) as tick:
-            validation.setting.contexts.cases(validation.depth, progress=tick)
+            validation.setting.contexts.cases(max(depths), progress=tick)
     made = [planned_scheme(scheme, validation.setting.contexts) for scheme in validation.schemes]
     validation = replace(validation, schemes=tuple(scheme for scheme, _ in made))
     planned = [note for _, note in made if note]

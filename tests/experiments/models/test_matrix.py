@@ -71,19 +71,19 @@ def pair(random_pair):
 
 
 @pytest.fixture(scope="module")
-def near(random_pair):
+def close(random_pair):
     """A pair whose draft is often accepted."""
     return random_pair(vocab=3, dtype=torch.float64, noise=0.05)
 
 
 @pytest.fixture(scope="module")
-def law(near):
-    return law_of_texts(near, 2, WARM)
+def law(close):
+    return law_of_texts(close, 2, WARM)
 
 
 @pytest.fixture(scope="module")
-def greedy_texts(near):
-    write = near.target.generate
+def greedy_texts(close):
+    write = close.target.generate
     return [write(torch.tensor([each]), do_sample=False, max_new_tokens=TOKENS)[0].tolist() for each in PROMPTS]
 
 
@@ -129,8 +129,8 @@ def test_a_tree_of_another_scheme_is_noticed(pair):
 
 @pytest.mark.one_in(240, first=1)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_first_tokens_have_the_law_of_the_target(near, law, scheme, verifier, batch):
-    loop, way = Loop(near, WARM), (make(verifier), CASES[scheme][0])
+def test_first_tokens_have_the_law_of_the_target(close, law, scheme, verifier, batch):
+    loop, way = Loop(close, WARM), (make(verifier), CASES[scheme][0])
     texts = many_texts(loop, *way, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law, STRICT)
 
@@ -146,16 +146,16 @@ def test_the_law_of_a_lossy_verifier_is_noticed(random_pair):
 
 @pytest.mark.one_in(60, first=3)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_greedy_texts_are_those_of_generate(near, greedy_texts, scheme, verifier, batch):
-    seen = Watched(near, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling(0)).run(TOKENS)
+def test_greedy_texts_are_those_of_generate(close, greedy_texts, scheme, verifier, batch):
+    seen = Watched(close, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling(0)).run(TOKENS)
     for text, alone in zip(seen.texts, greedy_texts[-batch:], strict=True):
         assert text[: len(alone)] == alone
 
 
 @pytest.mark.one_in(80, first=5)
 @pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
-def test_rows_and_caches_are_those_of_separate_passes(near, scheme, verifier, batch):
-    seen = Watched(near, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
+def test_rows_and_caches_are_those_of_separate_passes(close, scheme, verifier, batch):
+    seen = Watched(close, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
     assert seen.rows_off() <= TOLERANCE
     assert seen.caches_off() <= TOLERANCE
     if batch == 1:  # no slot is left over
@@ -165,10 +165,10 @@ def test_rows_and_caches_are_those_of_separate_passes(near, scheme, verifier, ba
 
 @pytest.mark.one_in(60)
 @pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
-def test_torch_vectors_give_the_same_blocks(near, scheme, verifier):
+def test_torch_vectors_give_the_same_blocks(close, scheme, verifier):
     made = []
     for vectors in ("numpy", "torch"):
-        loop, way = Loop(near, Sampling(), vectors), (make(verifier), CASES[scheme][0])
+        loop, way = Loop(close, Sampling(), vectors), (make(verifier), CASES[scheme][0])
         state = State.joined([loop.start(prompt) for prompt in PROMPTS])
         made.append(loop.step(state, *way, coin_for("numpy", 3))[0])  # this coin takes both
     assert made[0] == made[1]

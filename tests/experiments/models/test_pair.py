@@ -44,14 +44,14 @@ def refusal(target, draft, *arguments):
 
 
 def test_padding_of_embeddings_is_cut_off(tmp_path):
-    wide, narrow = small(16), small(8, 1)
-    pair = load_pair(saved(wide, tmp_path / "wide"), saved(narrow, tmp_path / "narrow"), "cpu")
+    padded, plain = small(16), small(8, 1)
+    pair = load_pair(saved(padded, tmp_path / "padded"), saved(plain, tmp_path / "plain"), "cpu")
     assert pair.vocab_size == 8
     logits = pair.logits("target", [ROOT])
     assert logits.shape == (1, 8)
     # Products of other shapes are summed in another order, in float32.
-    assert (logits - wide(torch.tensor([ROOT])).logits[:, -1, :8]).abs().max() < 1e-5
-    assert pair.notes == (f"target {tmp_path / 'wide'}: 8 padding tokens beyond the 8 of the tokenizer were cut off",)
+    assert (logits - padded(torch.tensor([ROOT])).logits[:, -1, :8]).abs().max() < 1e-5
+    assert pair.notes == (f"target {tmp_path / 'padded'}: 8 padding tokens beyond the 8 of the tokenizer were cut off",)
 
 
 def test_vocabularies_that_differ_are_named(tmp_path):

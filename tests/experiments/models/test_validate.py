@@ -186,7 +186,6 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")])
     validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600))
-    assert not validation.exact(validation.schemes[0])
     rows = run.cell_rows(validation, Store(None))
     assert run.table_fields(rows)["passed"]
     summed, row = rows
@@ -215,7 +214,6 @@ OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
 def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair):
     validation = validation_of(tiny_pair, names=("nss",))
     validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
-    assert validation.depth == 1
     rows = run.cell_rows(validation, Store(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
