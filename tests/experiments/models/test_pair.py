@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from draftproof.experiments.models.pair import devices
 from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
@@ -75,21 +76,50 @@ def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path):
     assert "has 8 tokens and" in refusal(bare[0], saved(small(9), tmp_path / "nine", None))
 
 
+def with_fields(folder, **fields):
+    """Write these fields into its configuration."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def pickle_weights(folder):
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def forget_the_head(folder):
+    weights = load_file(folder / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"nothing"), "has no weights that can be read"),
+        (pickle_weights, "there is no model.safetensors; save the whole model"),
+        (lambda folder: (folder / "config.json").write_text("{}"), "has no configuration that transformers can read"),
+        (lambda folder: (folder / "adapter_config.json").write_text("{}"), "holds an adapter; merge it into its model"),
+        (
+            lambda folder: with_fields(folder, intermediate_size=24),
+            "layers.0.mlp.down_proj.weight is saved with shape (16, 48), not (16, 24)",
+        ),
+        (forget_the_head, "lacks weights, among them lm_head.weight"),
+    ],
+    ids=["weights", "pickle", "configuration", "adapter", "shape", "head"],
+)
+def test_what_is_no_whole_model_is_refused_and_not_made_up(tmp_path, tiny_folder, damage, said):
+    folder = Path(shutil.copytree(tiny_folder / "draft", tmp_path / "odd"))
+    damage(folder)
+    assert said in refusal(folder, tiny_folder / "draft")
+
+
 def test_paths_that_hold_no_model_are_named(tmp_path, tiny_folder):
     good = tiny_folder / "draft"
     assert f"target {tmp_path}/none does not exist" in refusal(f"{tmp_path}/none", good)
     assert f"draft {tmp_path} holds no config.json" in refusal(good, tmp_path)
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert "is a file; give the folder" in refusal(tmp_path / "file", good)
-    broken = tmp_path / "broken"
-    shutil.copytree(good, broken)
-    (broken / "model.safetensors").write_bytes(b"nothing")
-    assert "has no weights that can be read" in refusal(broken, good)
-    (broken / "model.safetensors").unlink()
-    assert "has no weights that can be read" in refusal(broken, good)
-    shutil.copy(good / "model.safetensors", broken)
-    (broken / "config.json").write_text("{}", encoding="utf-8")
-    assert "has no configuration that transformers can read" in refusal(broken, good)
     with pytest.raises(InvalidInput, match="no trained pair; name a folder that draftproof model train has made, or"):
         load_wanted(PairRequest(str(tmp_path)))
     with pytest.raises(InvalidInput, match="holds no trained pair; make one: draftproof model train --out"):
@@ -117,13 +147,8 @@ def test_paths_that_hold_no_model_are_named(tmp_path, tiny_folder):
     ],
 )
 def test_a_mistyped_field_of_a_configuration_is_one_short_line(tmp_path, tiny_folder, field, value):
-    shutil.copytree(tiny_folder / "draft", tmp_path / "odd")
-    path = tmp_path / "odd" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
-    with pytest.raises(InvalidInput) as refused:
-        load_pair(str(tmp_path / "odd"), str(tiny_folder / "draft"), "cpu")
-    assert len(str(refused.value).splitlines()) == 1
-    assert len(str(refused.value)) <= len(str(tmp_path)) + 300
+    with_fields(Path(shutil.copytree(tiny_folder / "draft", tmp_path / "odd")), **{field: value})
+    assert len(refusal(tmp_path / "odd", tiny_folder / "draft")) <= len(str(tmp_path)) + 300
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
@@ -174,10 +199,8 @@ _TOO_MUCH = [
 def test_a_configuration_that_fetches_code_or_fills_memory_is_refused(
     tmp_path, tiny_folder, monkeypatch, fields, words
 ):
-    folder = tmp_path / "odd"
-    shutil.copytree(tiny_folder / "draft", folder)
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    folder = Path(shutil.copytree(tiny_folder / "draft", tmp_path / "odd"))
+    with_fields(folder, **fields)
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("it was made"))
     said = refusal(folder, tiny_folder / "target")
     assert said.startswith(f"target {folder} ")
@@ -187,23 +210,8 @@ def test_a_configuration_that_fetches_code_or_fills_memory_is_refused(
 def test_a_model_far_larger_than_its_weights_is_not_made(tmp_path):
     config = transformers.GPT2Config(vocab_size=8, n_embd=8, n_layer=1, n_head=1, n_positions=16)
     folder = saved(transformers.GPT2LMHeadModel(config), tmp_path / "gpt")
-    path = Path(folder) / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "n_positions": 10**8}))
+    with_fields(Path(folder), n_positions=10**8)
     assert "which asks for 3,200,00" in refusal(folder, folder)
-
-
-def test_pickled_weights_and_adapters_are_refused(tmp_path, tiny_folder):
-    from safetensors.torch import load_file
-
-    folder = tmp_path / "pickled"
-    shutil.copytree(tiny_folder / "draft", folder)
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    assert "there is no model.safetensors; save the whole model" in refusal(folder, tiny_folder / "draft")
-    other = tmp_path / "adapter"
-    shutil.copytree(tiny_folder / "draft", other)
-    (other / "adapter_config.json").write_text("{}")
-    assert "holds an adapter; merge it into its model" in refusal(other, tiny_folder / "draft")
 
 
 def test_weights_in_several_files_are_read(tmp_path, tiny_pair):
@@ -211,26 +219,6 @@ def test_weights_in_several_files_are_read(tmp_path, tiny_pair):
     tiny_pair.target.save_pretrained(folder, max_shard_size="10KB")
     assert len(list(folder.glob("*.safetensors"))) > 2
     assert load_pair(str(folder), str(folder), "cpu").vocab_size == 8
-
-
-def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(tmp_path, tiny_folder):
-    shutil.copytree(tiny_folder / "draft", tmp_path / "other")
-    path = tmp_path / "other" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "intermediate_size": 24}))
-    words = refusal(tmp_path / "other", tiny_folder / "draft")
-    assert "does not fit its config.json: model.layers.0.mlp.down_proj.weight is saved with shape (16, 48)" in words
-    assert "not (16, 24)" in words
-
-
-def test_weights_that_are_missing_are_not_made_up(tmp_path, tiny_folder):
-    from safetensors.torch import load_file, save_file
-
-    shutil.copytree(tiny_folder / "draft", tmp_path / "part")
-    path = tmp_path / "part" / "model.safetensors"
-    weights = load_file(path)
-    del weights["lm_head.weight"]
-    save_file(weights, path, {"format": "pt"})
-    assert "lacks weights, among them lm_head.weight" in refusal(tmp_path / "part", tiny_folder / "draft")
 
 
 @pytest.mark.parametrize(
