@@ -102,7 +102,7 @@ TEXTS: dict[tuple, str] = {}
 @pytest.mark.parametrize(
     ("code", "command", "change"),
     [(code, *each) for code, table in ((2, NOTHING), (1, REJECTED)) for each in table],
-    ids=lambda value: str(value)[:40],
+    ids=lambda value: "made" if callable(value) else str(value)[:40],
 )
 def test_a_certificate_that_was_changed_is_refused_in_one_line_or_rejected(draftproof, code, command, change):
     if command not in TEXTS:
