@@ -174,14 +174,14 @@ def stored_rows(path: str, kinds: Collection[str] = (), changed: list[set[str]] 
         raise InvalidInput(f"there is no store {cut(path)}; give one that resume made")
     if not check_store(path):
         return
-    damaged, place = 0, Path(path)
+    damaged, place, changed_files = 0, Path(path), cache(_changed_files)
     with _sqlite_errors(place, "read"), closing(_read_only(place)) as file:
         for name, kind, text, by, digest in file.execute(f"{_SELECT} order by strong_id"):
             if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
             elif kinds and kind not in kinds:
                 continue
-            elif not (files := _changed_files(by)):
+            elif not (files := changed_files(by)):
                 yield _parsed_row(place, name, text)
             elif changed is not None:
                 changed.append(files)
