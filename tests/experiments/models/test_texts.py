@@ -82,51 +82,45 @@ def test_what_no_batch_can_be_made_of_is_one_clear_line(pair):
         texts(loop, way, [[1], [2]], coins()[:1])
 
 
+def changing(monkeypatch, kind, change):
+    """After `only` the texts that stay are changed. change: of those before, those after, and the places that stay."""
+    only = kind.only
+    monkeypatch.setattr(kind, "only", lambda self, places: change(self, only(self, places), places))
+
+
 def taking_the_first_caches(monkeypatch):
     only = ModelCache.only
-    monkeypatch.setattr(ModelCache, "only", lambda self, places: only(self, range(len(places))))
+    changing(monkeypatch, ModelCache, lambda before, _, places: only(before, range(len(places))))
 
 
 def taking_the_first_tokens(monkeypatch):
-    only = State.only
-
-    def mixed(self, places):
-        kept = only(self, places)
-        return replace(kept, texts=self.texts[: len(places)])
-
-    monkeypatch.setattr(State, "only", mixed)
+    changing(monkeypatch, State, lambda before, after, places: replace(after, texts=before.texts[: len(places)]))
 
 
 def dropping_the_last_slots(monkeypatch):
     """As many slots as the longest text has tokens, though they need not be the first."""
-    only = ModelCache.only
 
-    def cut(self, places):
-        after = only(self, places)
+    def cut(_, after, __):
         most = int(after.lengths.max())
         layers = tuple((keys[:, :, :most], values[:, :, :most]) for keys, values in after.layers)
-        return ModelCache(layers, after.held[:, :most], after.lengths)
+        return replace(after, layers=layers, held=after.held[:, :most])
 
-    monkeypatch.setattr(ModelCache, "only", cut)
+    changing(monkeypatch, ModelCache, cut)
 
 
 def keeping_the_lengths_of_others(monkeypatch):
     """Positions of the texts that stood there before."""
-    only = ModelCache.only
-
-    def mixed(self, places):
-        after = only(self, places)
-        return ModelCache(after.layers, after.held, self.lengths[: len(places)])
-
-    monkeypatch.setattr(ModelCache, "only", mixed)
+    changing(
+        monkeypatch, ModelCache, lambda before, after, places: replace(after, lengths=before.lengths[: len(places)])
+    )
 
 
 def coins_by_place(monkeypatch):
     step, first = Loop.step, list[Any]()
 
-    def mixed(self, state, coin):
+    def mixed(self, state, verifier, scheme, coin):
         first[:] = first or coin
-        return step(self, state, first[: len(coin)])
+        return step(self, state, verifier, scheme, first[: len(coin)])
 
     monkeypatch.setattr(Loop, "step", mixed)
 
