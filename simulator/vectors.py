@@ -229,11 +229,11 @@ def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
     if on_host(q):
         return top_tokens(q.numpy(), count)
     if is_tensor(q):
-        near = (q >= q.topk(count).values[-1]).nonzero()[:, 0]
+        largest = (q >= q.topk(count).values[-1]).nonzero()[:, 0]
     else:
         parts = np.maximum.reduceat(q, np.arange(0, len(q), min(len(q) // count, 256)))
-        near = np.flatnonzero(q >= np.partition(parts, -count)[-count])  # so many parts have a token that large
-    return tuple(near[(-q[near]).argsort(stable=True)[:count]].tolist())
+        largest = np.flatnonzero(q >= np.partition(parts, -count)[-count])  # so many parts have a token that large
+    return tuple(largest[(-q[largest]).argsort(stable=True)[:count]].tolist())
 
 
 def mass_below(p: Vector, q: Vector) -> Vector:

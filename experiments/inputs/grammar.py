@@ -34,7 +34,7 @@ def expand(text: str, most: int = MOST_TEXTS) -> list[str]:
 
 def once(given: Iterable[Any]) -> list[Any]:
     """Texts and objects without those that are given again."""
-    return list({each if isinstance(each, str) else id(each): each for each in given}.values())
+    return list({one if isinstance(one, str) else id(one): one for one in given}.values())
 
 
 def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:

@@ -170,7 +170,7 @@ def schemes_page() -> str:
             "## Families of random instances",
             _table(("family", "rows", "parameters"), families),
             "## Publications",
-            _table(("key", "publication"), [(f"`{each['key']}`", each["reference"]) for each in papers]),
+            _table(("key", "publication"), [(f"`{paper['key']}`", paper["reference"]) for paper in papers]),
         ]
     )
 

@@ -243,7 +243,7 @@ class Instances:
 def listed(given: str | Sequence[Any] | None) -> list[str]:
     """The parts of texts with commas, or of several things."""
     several = [given] if isinstance(given, str) else given or ()
-    parts = [part.strip() for each in several for part in str(each).split(",")]
+    parts = [part.strip() for text in several for part in str(text).split(",")]
     return [part for part in parts if part]
 
 

@@ -107,8 +107,8 @@ def _verdict(report: Report) -> str:
     kind, verdict = report.request.audit.audited.rows.kind, report.verdict
     against = verdict.refuted or verdict.alarm
     if not report.complete:
-        found = "it is refuted on one of them" if against else "no bias on these"
-        return f"UNFINISHED, no verdict: {len(report.findings)} of {len(report.request.cases)} instances, {found}"
+        so_far = "it is refuted on one of them" if against else "no bias on these"
+        return f"UNFINISHED, no verdict: {len(report.findings)} of {len(report.request.cases)} instances, {so_far}"
     if against:
         return "REFUTED"
     if failed:
@@ -167,14 +167,15 @@ def _cases(report: Report) -> Table:
 
 def _for_programs(report: Report) -> list[Table]:
     """Tables for programs; people read the same as notes."""
-    hypotheses = [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses]
+    hypotheses = [{"name": bug.name, "text": bug.text, "reason": bug.reason} for bug in report.hypotheses]
     failures = [
-        {"case": each.case.name, "scheme": str(each.case.scheme), "error": each.error.what}
-        | {"arguments": each.error.arguments}
-        for each in report.failures
+        {"case": failed.case.name, "scheme": str(failed.case.scheme), "error": failed.error.what}
+        | {"arguments": failed.error.arguments}
+        for failed in report.failures
     ]
     refusals = [
-        {"case": each.case.name, "scheme": str(each.case.scheme), "error": str(each.error)} for each in report.refusals
+        {"case": refused.case.name, "scheme": str(refused.case.scheme), "error": str(refused.error)}
+        for refused in report.refusals
     ]
     named = {"hypotheses": hypotheses, "failures": failures, "refusals": refusals}
     return [Table.whole((), rows, name=name, shown=False) for name, rows in named.items()]

@@ -115,8 +115,8 @@ def _on_witness(report: Report) -> list[Hypothesis]:
     judged = audit.judge(smallest.instance, smallest.instance.scheme)
     evidence = Evidence(audit, judged, [judged])
     if not report.hypotheses:
-        return [replace(found, reason=f"on such drafts {found.reason}") for found in diagnose(evidence)]
-    return [found for found in report.hypotheses if found.test(evidence) is not None]
+        return [replace(bug, reason=f"on such drafts {bug.reason}") for bug in diagnose(evidence)]
+    return [bug for bug in report.hypotheses if bug.test(evidence) is not None]
 
 
 def unshrunk_witness(finding: Finding) -> Witness | None:

@@ -189,7 +189,7 @@ def prompts_of(input_ids: Any, extra: dict[str, Any]) -> tuple[list[list[int]], 
     if positions is not None and not (positions.ndim == 2 and bool((positions.to(usual) == usual).all())):
         raise InvalidInput("position_ids are not those of the text; leave them out")
     pairs = list(zip(input_ids, seen.bool(), strict=True))
-    return [row[kept].tolist() for row, kept in pairs], [row[~kept].tolist() for row, kept in pairs]
+    return [row[text].tolist() for row, text in pairs], [row[~text].tolist() for row, text in pairs]
 
 
 def check_length(pair: Pair, prompts: Sequence[Sequence[int]], most: int, depth: int) -> None:
