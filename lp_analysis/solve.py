@@ -56,11 +56,11 @@ METHODS = ("auto", "levels", "columns")
 
 
 class OptimumInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a solver ran. found: the exact bounds that were at hand, with `timed_out`."""
+    """Ctrl-C while a solver ran. bounds: the exact ones that were at hand, with `timed_out`."""
 
-    def __init__(self, found: "Optimum") -> None:
+    def __init__(self, bounds: "Optimum") -> None:
         super().__init__()
-        self.found = found
+        self.bounds = bounds
 
 
 @dataclass(frozen=True, repr=False)

@@ -103,12 +103,12 @@ def bound_root(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None = 
         solved = _optimum(root, scheme, goal, tick)
     except OptimumInterrupted as stop:
         if root.above is None:
-            raise BoundInterrupted(bound(stop.found, None)) from None
+            raise BoundInterrupted(bound(stop.bounds, None)) from None
         raise KeyboardInterrupt from None  # nothing bounds the true rows from above
     try:
         above = None if root.above is None else _optimum(root.above, scheme, goal, None)
     except OptimumInterrupted as stop:
-        raise BoundInterrupted(bound(solved, stop.found)) from None
+        raise BoundInterrupted(bound(solved, stop.bounds)) from None
     return bound(solved, above)
 
 
