@@ -18,8 +18,9 @@ Verifiers of public projects, audited as they stand at the commit that is named,
 nothing of theirs. `draftproof audit NAME --gallery FOLDER` measures an entry again, from a checkout of yours. The lossy
 ones have a program that shows the bug with nothing but Python.
 
-A verdict holds for the instances of the audit and for this code. *lossy* says that the law of what is put out is not
-the target's; the number is the largest imbalance, exact up to the rounding of floats.
+A verdict holds for the instances of the audit and for this code. *lossy* says that the output does not have the
+target's distribution. The number is the largest imbalance: the largest violation of the
+[balance equation](../concept.md#when-a-verifier-is-lossless), exact up to the rounding of floats.
 """
 
 
