@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.inputs.text import BUILT_IN
 from draftproof.experiments.runtime import placed
 from draftproof.experiments.shared.code import file_digest, outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
@@ -320,7 +321,7 @@ def _data_files(row: Row) -> dict[str, str]:
     for source in [sources] if isinstance(sources, dict) else sources if isinstance(sources, list) else []:
         if "instance_hash" in source:
             files[f"{DATA}{os.path.abspath(source['instance'])}"] = source["instance_hash"]
-        elif os.path.isfile(text := source.get("text", "")):
+        elif (text := source.get("text", "")) not in BUILT_IN and os.path.isfile(text):
             files[f"{DATA}{os.path.abspath(text)}"] = file_digest(text)
     return files
 

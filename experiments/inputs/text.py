@@ -19,6 +19,8 @@ from draftproof.simulator.instances.grams import GramTable
 TOPICS = "topics"
 #: The name under which `text:` finds the text of the running Python.
 EMBEDDED = "pydoc_data.topics"
+#: Texts that are no files.
+BUILT_IN = (TOPICS, EMBEDDED)
 
 TABLE = Path(__file__).with_name("topics.npz")
 #: Hash of the table; a file with another hash is refused.

@@ -193,7 +193,8 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def _file(path: str, samplings: Samplings) -> FileWorld:
-    return FileWorld(path, Instance.load(path), file_digest(path), samplings)
+    digest = file_digest(path)  # before it is read: one that changes meanwhile counts as another file, not as this one
+    return FileWorld(path, Instance.load(path), digest, samplings)
 
 
 def _family(

@@ -132,7 +132,7 @@ def curve_row(
 ) -> Row:
     """The row of a root: the points of the curve, and each verifier with the curve at its bias."""
     own, root = programs[about[0]], programs[about[0]].roots[about[1]]
-    row = {"kind": "root", "verifiers": [], "versions": versions()}
+    row = {"kind": "root", "verifiers": [], "source": own.world.source, "versions": versions()}
     rows = root.rows(own.scheme.depth)
 
     def with_points(points: Sequence[FrontierPoint]) -> Row:

@@ -41,9 +41,7 @@ def long_run_result(programs: Sequence[Programs], gap: float, run: Run) -> Resul
     one_each = [replace(program, roots=program.roots[:1]) for program in programs]
     solved = run.solved(one_each, long_run_row, gap, gap=gap)
     rows = [
-        {**program.place, **row, "source": program.world.source}
-        for program, of_roots in zip(programs, solved.rows, strict=True)
-        for row in of_roots
+        {**program.place, **row} for program, of_roots in zip(programs, solved.rows, strict=True) for row in of_roots
     ]
     notes = [NOTE, *([APART] if any(row["gap_float"] > gap for row in rows) else []), *check_note(solved.files)]
     title = "the most tokens a block in the long run, bounds in exact arithmetic"
@@ -54,7 +52,7 @@ def long_run_row(about: tuple[int, int], programs: Sequence[Programs], certified
     """The row of a world on its scheme."""
     own = programs[about[0]]
     bounds = long_run_of(own.world, own.scheme, gap)
-    row: dict[str, Any] = {"kind": "root", "versions": versions()}
+    row: dict[str, Any] = {"kind": "root", "source": own.world.source, "versions": versions()}
     for key, value in bounds.to_dict().items():
         row |= {key: value} if isinstance(value, int) else number_fields(key, value)
     return row | ({"proof": dumps(long_run_certificate(bounds))} if certified else {})

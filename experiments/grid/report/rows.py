@@ -52,16 +52,19 @@ def read(paths: Sequence[str]) -> tuple[dict[str, list[Row]], list[str]]:
     rows: dict[str, list[Row]] = defaultdict(list)
     changed: list[set[str]] = []
     for path in paths:
-        for row in stored_rows(path, NEEDED, changed):
+        shown, others = list[set[str]](), list[set[str]]()
+        for row in stored_rows(path, NEEDED, shown):
             try:
                 rows[row["kind"]].append(needed(row))
             except (KeyError, TypeError) as error:
                 another = f"{cut(path)} has rows of another version of draftproof ({error}); compute them again"
                 raise InvalidInput(another) from None
-        if not changed and next(stored_rows(path), None) is None:
-            raise InvalidInput(
-                f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
-            )
+        if not shown and next(stored_rows(path, (), others), None) is None:
+            if not others:
+                again = f"draftproof compare --resume {cut(path)} computes some"
+                raise InvalidInput(f"{cut(path)} has no rows that a report shows; {again}")
+            shown = others
+        changed += shown
     specs: dict[str, set[str]] = defaultdict(set)
     verified = [*rows["law"], *rows["failure"]]
     for row in verified:

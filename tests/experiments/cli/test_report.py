@@ -156,6 +156,25 @@ def test_rows_of_a_file_that_has_changed_are_left_out(draftproof, tmp_path, monk
     assert (row["verifier"], row["rows"], "refuted" in row) == ("mine", 1, name == "own.py")
 
 
+@pytest.mark.parametrize("how", ["", "--bias 0,.1", "--long-run"])
+def test_bounds_of_a_text_that_has_changed_are_left_out_of_the_table_of_all_rows(draftproof, tmp_path, how):
+    (tmp_path / "given.txt").write_text("abab" * 50)
+    world = "--world text:given.txt,vocab=2,target_order=1,draft_order=1 --K 1 --L1 0 --L2 1 --resume rows.db"
+    assert draftproof("bound", *world.split(), *how.split()).code == 0
+    (tmp_path / "given.txt").write_text("aabb" * 50)
+    ran = draftproof("report", "rows.db", "-o", "rows.csv")
+    assert "left out, of files that have changed since: given.txt." in ran.err
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 1
+
+
+def test_a_file_called_like_a_text_that_comes_along_is_not_what_rows_rest_on(draftproof, tmp_path):
+    (tmp_path / "topics").write_text("one")
+    world = "--world text:topics,vocab=2,roots=1 --K 1 --L1 0 --L2 1 --no-optimum --resume rows.db"
+    assert draftproof("compare", "naive", *world.split()).code == 0
+    (tmp_path / "topics").write_text("another")
+    assert "left out" not in str(draftproof("report", "rows.db", "--json").json["notes"])
+
+
 @pytest.mark.heavy
 def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
     rows = [row for row in made[0]["matched"] if row["verifier"] == "block"]
