@@ -22,9 +22,10 @@ MOST = 300
 
 def user_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
+    # The first frame is that of the function that caught the error.
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if "<frozen" not in frame.filename]
     outside = [frame for frame in frames if not frame.filename.startswith(HOME)] or frames
-    return _told(error, list(dropwhile(lambda frame: is_trusted(frame.filename), outside)) or outside)
+    return _message(error, list(dropwhile(lambda frame: is_trusted(frame.filename), outside)) or outside)
 
 
 def user_places(error: BaseException) -> str:
@@ -36,13 +37,14 @@ def user_places(error: BaseException) -> str:
 def raised_by_user_code(error: BaseException) -> str | None:
     """`user_lines` of an error that user code raised; None for any other error."""
     frames = traceback.extract_tb(error.__traceback__)
-    written = [frame for frame in frames if frame.filename.startswith(HOME) or not is_trusted(frame.filename)]
-    if not written or written[-1].filename.startswith(HOME):
+    # Python and installed libraries raise for whoever called them: draftproof, or user code.
+    callers = [frame for frame in frames if frame.filename.startswith(HOME) or not is_trusted(frame.filename)]
+    if not callers or callers[-1].filename.startswith(HOME):
         return None
-    return _told(error, [frame for frame in written if not frame.filename.startswith(HOME)])
+    return _message(error, [frame for frame in callers if not frame.filename.startswith(HOME)])
 
 
-def _told(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str:
+def _message(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str:
     places = _places(frames)
     try:
         text = cut(error, MOST)

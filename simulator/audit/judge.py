@@ -222,7 +222,7 @@ class Audit:
             verifier = self.verifier(instance, scheme)
             return estimate_size(verifier, expected.target, expected.draft, scheme, generator, 1, TRIED)
         roots = self._first_roots(instance, scheme)
-        calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
+        calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self.arithmetic))
         return EnumerationSize(self.trees(instance, scheme), calls, calls)
 
     def checking_runs(self, size: EnumerationSize, samples: int) -> float:
@@ -244,7 +244,7 @@ class Audit:
             runs = assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS, again=trees > 1)
             return runs[0] if trees == 1 else None
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
-        first, second = ([(str(result), mass) for result, mass in outcomes(run, self._arithmetic)] for _ in range(2))
+        first, second = ([(str(result), mass) for result, mass in outcomes(run, self.arithmetic)] for _ in range(2))
         if first != second:
             raise InvalidVerifier(
                 "it gave two laws on one batch: it must be a function of its arguments, without state"
@@ -252,7 +252,7 @@ class Audit:
         return None
 
     @property
-    def _arithmetic(self) -> Any:
+    def arithmetic(self) -> Any:
         return self.audited.rows.kind.arithmetic
 
     @property
@@ -264,7 +264,7 @@ class Audit:
         """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
         if instance.draft.told is not None and not self.processing.is_identity:
             raise InvalidInput("the function processes rows itself, and is told another q; leave one of them out")
-        return self.processed(instance).converted(self._arithmetic, scheme.depth)
+        return self.processed(instance).converted(self.arithmetic, scheme.depth)
 
     def expected_requests(self, instance: Instance, scheme: DraftScheme) -> list[tuple[Instance, DraftScheme]]:
         """`expected_instance` of every request, with its scheme."""
@@ -309,13 +309,13 @@ class Audit:
             raise InvalidInput(f"the interface {self.audited.interface.name} does not go with the scheme {scheme}")
         if self.processing.is_identity:
             return self.audited
-        raw = instance.converted(self._arithmetic, scheme.depth)
+        raw = instance.converted(self.arithmetic, scheme.depth)
         return replace(self.audited, raw=raw, ends=self._ends(instance))
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""
         expected = self.expected_requests(instance, scheme)
-        drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in expected], self._arithmetic)
+        drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in expected], self.arithmetic)
         trees, _ = next(drawn)
         return tuple(
             tree.root(element.target, element.draft) for tree, (element, _) in zip(trees, expected, strict=True)
@@ -323,11 +323,11 @@ class Audit:
 
     def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
         metrics = Metrics.of(law, expected.target)
-        return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self.allowed)
+        return Check(self.name, scheme, self.arithmetic.name, "enumerate", metrics, self.allowed)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
         requests = self.expected_requests(instance, scheme)
-        batch = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
+        batch = batch_law(self.audited.verify_all, requests, self.arithmetic, progress)
         checks = [
             self._check(law, expected, shape) for law, (expected, shape) in zip(batch.rows, requests, strict=True)
         ]

@@ -6,8 +6,8 @@ the token's probability, for the slot times the proxy `min(q1, 1 - q1)`, where `
 token: `Y` is drawn once its slot is taken, and the others, which are smaller, enter after it. So no tree tells which
 token `Y` is, and the verifier `rheo` may judge it with its probability.
 
-As a public port of the paper shows it; there `Y` is one of the candidates, here any token with `q > 0`. The control
-`rheo_own` ranks `Y` by its own probability.
+The rule is that of a public port of the paper; there `Y` is one of the candidates, here any token with `q > 0`. The
+control `rheo_own` ranks `Y` by its own probability.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class Rheo(Adapting):
         values: dict[Context, Any] = {}
         waiting: list[tuple[Any, Context, Candidate]] = []
 
-        def wait(context: Context, candidates: list[Candidate]) -> None:
+        def add(context: Context, candidates: list[Candidate]) -> None:
             waiting.extend((values[context] * candidate.share, context, candidate) for candidate in candidates)
 
-        def enter(context: Context, value: Any) -> None:
+        def open_node(context: Context, value: Any) -> None:
             if len(context) < self.depth:
                 values[context] = value
-                wait(context, self.candidates(draft.row(context), coin))
+                add(context, self.candidates(draft.row(context), coin))
 
-        enter((), 1)
+        open_node((), 1)
         for _ in range(self.nodes):
             if not waiting:
                 break
@@ -73,19 +73,20 @@ class Rheo(Adapting):
             token = chosen.token
             if token is None:
                 token, others = self.sampled(draft.row(context), coin)
-                wait(context, others)
+                add(context, others)
             if chosen.sampled:
                 last[context] = (token,)
             else:
                 fixed[context] = (*fixed.get(context, ()), token)
-            enter((*context, token), value)
+            open_node((*context, token), value)
         return DraftTree({at: fixed.get(at, ()) + last.get(at, ()) for at in fixed | last})
 
     def candidates(self, row: Vector, coin: Coin) -> list[Candidate]:
         """Those of a node before `Y` is drawn: the likeliest token, and the slot of `Y`."""
         token = top_tokens(row, 1)[0]
         most = number(row[token])
-        slot = [Candidate(min(most, 1 - most), None, True)] if self.width > 1 and row[token] < row.sum() else []
+        has_others = row[token] < row.sum()
+        slot = [Candidate(min(most, 1 - most), None, True)] if self.width > 1 and has_others else []
         return [Candidate(most, token), *slot]
 
     def sampled(self, row: Vector, coin: Coin) -> tuple[int, list[Candidate]]:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting
-from draftproof.simulator.drafts.topology import Topology, filled
+from draftproof.simulator.drafts.topology import Topology, draft_level_by_level
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Draws, TokenProcess, Vector
@@ -65,7 +65,7 @@ class Sequoia(Adapting):
                 f"{self} has no tree yet: check, compare, bound and audit plan one for their instance; "
                 f"elsewhere name it, as in sequoia:nodes={self.nodes},depth={self.depth},tree=1-0"
             )
-        return filled(self.tree, draft, lambda q, k: _children(q, coin, k))
+        return draft_level_by_level(self.tree, draft, lambda q, k: _children(q, coin, k))
 
     def reductions(self) -> list[Self]:
         """The trees that are left when last leaves are removed one by one, the smallest first."""
@@ -75,7 +75,7 @@ class Sequoia(Adapting):
 
 def remaining(q: Vector, tried: Sequence[int]) -> Vector:
     """The law of the next child: `q` without the tried tokens, or uniform over the others if nothing is left of it."""
-    rest = q * 1
+    rest = q * 1  # a copy, of an array and of a tensor
     for token in tried:
         rest[token] = rest[token] * 0
     total = rest.sum()
@@ -97,24 +97,25 @@ def _children(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
 def plan(acceptance: Sequence[Any], nodes: int, depth: int) -> tuple[int, ...]:
     """The tree of at most `nodes` drafted tokens and this depth with the largest expected number of accepted ones.
 
-    By dynamic programming over (nodes, depth, children still to be given): the first child of the last ones gets part
-    of the nodes, the others the rest. Ties go to fewer nodes. The result is as `Topology` has it.
+    By dynamic programming over (nodes, depth, the first child without a subtree): that child gets part of the nodes,
+    for itself and what is below it, its later siblings the rest. Ties go to fewer nodes. The result is as `Topology`
+    has it.
     """
     width = len(acceptance)
     if nodes > MOST_PLANNED:
         raise InvalidInput(f"sequoia: a plan of {nodes} nodes is beyond the {MOST_PLANNED} that are searched")
 
     @cache
-    def best(size: int, deep: int, first: int) -> tuple[Any, tuple[Any, ...]]:
-        """The most that `size` tokens give below a node whose children `first`, .. are still free: (gain, plan)."""
+    def best(size: int, levels: int, child: int) -> tuple[Any, tuple[Any, ...]]:
+        """The most that `size` tokens on so many levels give as the children `child`, .. of a node: (gain, plan)."""
         largest: tuple[Any, tuple[Any, ...]] = (0, ())
-        if size and deep and first < width:
-            for given in range(1, size + 1):
-                below, inner = best(given - 1, deep - 1, 0)
-                beside, others = best(size - given, deep, first + 1)
-                gain = acceptance[first] * (1 + below) + beside
+        if size and levels and child < width:
+            for own in range(1, size + 1):
+                below, own_plan = best(own - 1, levels - 1, 0)
+                beside, plan_beside = best(size - own, levels, child + 1)
+                gain = acceptance[child] * (1 + below) + beside
                 if gain > largest[0]:
-                    largest = (gain, (inner, *others))
+                    largest = (gain, (own_plan, *plan_beside))
         return largest
 
     counts: list[int] = []

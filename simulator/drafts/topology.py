@@ -68,7 +68,9 @@ class Topology(Parameters):
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
-        return filled(self.tree, draft, lambda q, k: draw_without_replacement(q, coin, min(k, int((q > 0).sum()))))
+        return draft_level_by_level(
+            self.tree, draft, lambda q, k: draw_without_replacement(q, coin, min(k, int((q > 0).sum())))
+        )
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` where they are too many to list."""
@@ -102,7 +104,9 @@ class Topology(Parameters):
         return f"topology({','.join(map(str, self.tree))})"
 
 
-def filled(tree: Sequence[int], draft: TokenProcess, children: Callable[[Vector, int], tuple[int, ...]]) -> DraftTree:
+def draft_level_by_level(
+    tree: Sequence[int], draft: TokenProcess, children: Callable[[Vector, int], tuple[int, ...]]
+) -> DraftTree:
     """A tree with so many children of each node, level by level; children: of a row, so many or fewer.
 
     Where there are fewer, the last ones are missing with all that is below them.

@@ -32,7 +32,7 @@ class MarkovProcess:
     root: the `m` tokens before the root of the draft tree.
     """
 
-    #: The largest change that `from_softmax` made to an entry; 0 for other rows.
+    #: The largest change to an entry when `from_softmax` made rows sum to 1; 0 for other rows. No correction token.
     correction: Fraction = Fraction(0)
     #: Of a draft: the rows that verifiers get as `q`, where they are others than those that tokens are drawn from.
     told: TokenProcess | None = None
@@ -55,7 +55,7 @@ class MarkovProcess:
         self.arithmetic = arithmetic_of(array)
         #: The table in every arithmetic that was asked for; shared by processes that differ in their root only.
         self._tables = {self.arithmetic.name: array}
-        self._start(root)
+        self._set_root(root)
 
     def row(self, context: Context) -> Vector:
         """The row of the last `m` tokens of `root + context`."""
@@ -75,15 +75,16 @@ class MarkovProcess:
     def table(self, depth: int) -> Any:
         """The rows of all contexts of length `depth` after the root, shape `(V**depth, V)`."""
         check_table_size(self.vocab_size, depth, self.arithmetic)
-        width = self.vocab_size**depth
+        contexts = self.vocab_size**depth
         states = self.vocab_size**self.order
         root = context_index(self.root, self.vocab_size)
-        return self.states[(root * (width % states) + np.arange(width)) % states]
+        # In base V the number of root + context is root * contexts + context; its last m digits are the state.
+        return self.states[(root * (contexts % states) + np.arange(contexts)) % states]
 
     def starting_at(self, root: Context) -> MarkovProcess:
         """The same process with another root context."""
         other = copy(self)
-        other._start(root)
+        other._set_root(root)
         return other
 
     def converted(self, arithmetic: Arithmetic, name: str | None = None) -> MarkovProcess:
@@ -104,10 +105,10 @@ class MarkovProcess:
         return other
 
     def __repr__(self) -> str:
-        order = f"V = {self.vocab_size}, order {self.order}, root {self.root}"
-        return f"MarkovProcess({self.name}: {order}, {self.arithmetic.name})"
+        shape = f"V = {self.vocab_size}, order {self.order}, root {self.root}"
+        return f"MarkovProcess({self.name}: {shape}, {self.arithmetic.name})"
 
-    def _start(self, root: Context) -> None:
+    def _set_root(self, root: Context) -> None:
         if len(root) != self.order or any(not 0 <= token < self.vocab_size for token in root):
             raise InvalidInput(
                 f"{self.name}: root context {root} must hold {self.order} tokens, each of 0..{self.vocab_size - 1}"
@@ -139,7 +140,7 @@ def told_of(draft: TokenProcess) -> TokenProcess | None:
 
 
 def telling(draft: P, told: TokenProcess | None) -> P:
-    """The draft with other rows for verifiers; None: those that tokens are drawn from."""
+    """The draft, with `told` as the rows that verifiers get as `q`; None: those that tokens are drawn from."""
     other: Any = copy(draft)
     other.told = told
     made: P = other

@@ -55,6 +55,7 @@ class Evidence:
     audit: Audit
     finding: Finding
     findings: Sequence[Finding]
+    #: What `again` judged, by its conditions and the finding.
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
     def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier], deepest: bool = False) -> bool:
@@ -77,7 +78,7 @@ class Evidence:
 
     def _batch_agrees(self, suspect: VerifyAll, finding: Finding) -> bool:
         requests = self.audit.expected_requests(finding.instance, finding.scheme)
-        law = batch_law(suspect, requests, self.audit.audited.rows.kind.arithmetic)
+        law = batch_law(suspect, requests, self.audit.arithmetic)
         return _is_law(law.rows[finding.row or 0], finding)
 
     @cached_property
@@ -101,8 +102,8 @@ class Evidence:
             scheme = finding.scheme
             if isinstance(scheme, SelfDrafted) and scheme.depth:  # the function drafts: one path
                 scheme = Delayed(1, 0, scheme.depth)
-            at = self.audit.expected_instance(finding.instance, finding.scheme)
-            law = guarded_law(verifier, at.target, at.draft, scheme)
+            expected = self.audit.expected_instance(finding.instance, finding.scheme)
+            law = guarded_law(verifier, expected.target, expected.draft, scheme)
         except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
             return False
         return _is_law(law, finding)
@@ -136,4 +137,4 @@ class Evidence:
 
     def given_rows(self, finding: Finding) -> Instance:
         """The instance of a finding in the arithmetic of the audit, before its rows are processed."""
-        return finding.instance.converted(self.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
+        return finding.instance.converted(self.audit.arithmetic, finding.scheme.depth)

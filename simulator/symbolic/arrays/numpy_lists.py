@@ -1,7 +1,8 @@
 """numpy's functions on Python lists of symbols, and uninitialised arrays.
 
 Such a list becomes a symbolic array, as a list of floats would become an array of floats. numpy itself would make an
-array of objects, which compares NaN differently. What `numpy.empty` finds in memory is made up, see `Memory`.
+array of objects, which compares NaN differently. What `numpy.empty` finds in memory is made up, see
+`decide.memory`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _MAKERS = {
     "array": 0, "asarray": 0, "asanyarray": 0, "ascontiguousarray": 0, "asfortranarray": 0, "asarray_chkfinite": 0,
     "full": 1,
 }  # fmt: skip
-_NAMES = {"array": "object", "full": "fill_value"}
+#: The keyword of that argument, where it is not `a`.
+_KEYWORDS = {"array": "object", "full": "fill_value"}
 #: Methods of a ufunc that take arrays.
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
@@ -32,13 +34,14 @@ def _array(name: str, value: Any) -> Any:
     """A list of random numbers as the array that the function makes of it; anything else as it is."""
     if not isinstance(value, (list, tuple)) or current() is None or not random_inside(value):
         return value
-    if name in OF_LISTS:
+    if name in OF_LISTS:  # its argument is a list of arrays
         return type(value)(_array("", item) for item in value)
     return as_floats(boxed(value))
 
 
 def _maker(name: str, original: Any) -> Any:
-    place, keyword = _MAKERS[name], _NAMES.get(name, "a")
+    """A function that makes an array, for which random numbers count as floats; the simulator's own calls stay."""
+    place, keyword = _MAKERS[name], _KEYWORDS.get(name, "a")
 
     def function(*arguments: Any, **options: Any) -> Any:
         given = arguments[place] if len(arguments) > place else options.get(keyword)
@@ -49,7 +52,7 @@ def _maker(name: str, original: Any) -> Any:
         if dtype is not None and np.dtype(dtype) == object:  # Python's rules are asked for
             return original(*arguments[:place], dtype=dtype, **options)
         if dtype is None and isinstance(given, SymbolicArray) and name.startswith("as"):
-            return given
+            return given  # as `asarray` returns an array that needs no change
         value = options.pop(keyword)
         array = as_floats(
             original(*arguments[:place], value, **options, dtype=object), isinstance(given, SymbolicArray)
@@ -57,7 +60,7 @@ def _maker(name: str, original: Any) -> Any:
         if dtype is not None and np.dtype(dtype).kind in "iu" and isinstance(given, (list, tuple)):
             original(
                 [0 if is_random(element) else element for element in array.flat], dtype
-            )  # raises what only lists raise
+            )  # its result is not used: a list raises errors here that an array does not
         return array if dtype is None else array.astype(dtype)
 
     return update_wrapper(function, original)
@@ -91,7 +94,7 @@ class Ufunc:
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for numpy's makers of arrays, functions and ufuncs."""
     replaced: list[tuple[Any, str, Any]] = [(np, name, _maker(name, getattr(np, name))) for name in _MAKERS]
-    kind = type(np.sum)  # of every function that asks its arguments first
+    kind = type(np.sum)  # of every function that lets its arguments answer, with `__array_function__`
     for name, value in vars(np).items():
         if isinstance(value, np.ufunc):
             replaced.append((np, name, Ufunc(value)))
@@ -102,6 +105,8 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 
 def _made_up(original: Any) -> Any:
+    """`numpy.empty` and the like, whose content an audit chooses; with symbols it may be symbolic."""
+
     def function(*arguments: Any, **options: Any) -> Any:
         made = original(*arguments, **options)
         session = current()

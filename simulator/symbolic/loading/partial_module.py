@@ -33,7 +33,7 @@ class Missing:
         return Missing(f"{self._missing[0]}.{name}", self._missing[1])
 
     def is_unfollowed(self) -> bool:
-        """Whether it would be refused too if it were installed."""
+        """Whether its package is one that is never followed, so that it would be refused if it were installed, too."""
         return self._missing[1].partition(".")[0] in unfollowed.LIBRARIES
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
@@ -114,11 +114,12 @@ class PartialModule:
                 if isinstance(item, ast.FunctionDef) and item.name == name:
                     return self._function(item)
             for base in statement.bases:
-                if isinstance(base, ast.Name) and isinstance(self._home(base.id), PartialModule):
-                    home = self._home(base.id)
-                    method = home.method(base.id, name) if home else None
-                    if method is not None:
-                        return method
+                if not isinstance(base, ast.Name):
+                    continue
+                home = self._home(base.id)
+                method = None if home is None else home.method(base.id, name)
+                if method is not None:
+                    return method
         return None
 
     def _home(self, name: str) -> PartialModule | None:
@@ -131,13 +132,14 @@ class PartialModule:
         return None
 
     def _function(self, definition: ast.FunctionDef) -> Any:
+        """The function of a definition in a class; what the file itself calls so keeps that name."""
         for name in _reads(definition):
             self._need(name)
-        before = self.names.get(definition.name)
+        same_name = self.names.get(definition.name)
         self._run([definition])
         function = self.names.pop(definition.name)
-        if before is not None:
-            self.names[definition.name] = before
+        if same_name is not None:
+            self.names[definition.name] = same_name
         return function
 
     def _need(self, name: str) -> None:
@@ -173,13 +175,13 @@ class PartialModule:
             return statement
         decorators = []
         for decorator in statement.decorator_list:
-            first = decorator.func if isinstance(decorator, ast.Call) else decorator
-            root = first
-            while isinstance(root, ast.Attribute):
-                root = root.value
-            missing = self.names.get(root.id) if isinstance(root, ast.Name) else None
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            package = called  # the `a` of `a.b.c`
+            while isinstance(package, ast.Attribute):
+                package = package.value
+            missing = self.names.get(package.id) if isinstance(package, ast.Name) else None
             if isinstance(missing, Missing) and not missing.is_unfollowed():
-                self.notes.append(f"the decorator {ast.unparse(first)} of {statement.name} was left out")
+                self.notes.append(f"the decorator {ast.unparse(called)} of {statement.name} was left out")
                 continue
             decorators.append(decorator)
         statement.decorator_list = decorators
@@ -187,8 +189,7 @@ class PartialModule:
 
     def _import(self, statement: ast.Import | ast.ImportFrom, name: str) -> None:
         for alias in statement.names:
-            bound = alias.asname or (alias.name if isinstance(statement, ast.ImportFrom) else alias.name.split(".")[0])
-            if bound != name:
+            if _bound_name(alias, statement) != name:
                 continue
             neighbour = self._neighbour(statement) if isinstance(statement, ast.ImportFrom) else None
             if neighbour is not None and neighbour.has(alias.name):
@@ -221,6 +222,7 @@ class PartialModule:
 
     @staticmethod
     def _may_be_beside(package: str) -> bool:
+        """Whether a package may be of this checkout: it is not installed, or what is found is user code."""
         spec = importlib.util.find_spec(package)
         return spec is None or is_theirs(spec.origin)
 
@@ -232,6 +234,11 @@ class PartialModule:
         return None
 
 
+def _bound_name(alias: ast.alias, statement: ast.Import | ast.ImportFrom) -> str:
+    """The name that one part of an import binds."""
+    return alias.asname or (alias.name if isinstance(statement, ast.ImportFrom) else alias.name.split(".")[0])
+
+
 def _binds(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement of a file binds."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -239,7 +246,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         return
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         for alias in statement.names:
-            yield alias.asname or (alias.name if isinstance(statement, ast.ImportFrom) else alias.name.split(".")[0])
+            yield _bound_name(alias, statement)
         return
     if isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'":
         return

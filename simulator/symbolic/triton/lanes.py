@@ -35,20 +35,20 @@ class Lanes:
     def of(cls, values: Any, real: Any, at: Any) -> Any:
         """The block with these values (an object array) at these places; an array of numbers if none is random."""
         random = np.fromiter(map(is_random, values), dtype=bool, count=len(values))
-        filled = real.copy()
-        filled.reshape(-1)[at[~random]] = values[~random]
+        known = real.copy()
+        known.reshape(-1)[at[~random]] = values[~random]
         if not random.any():
-            return filled
+            return known
         places, symbols = at[random], values[random]
 
         def make(wanted: Any) -> Any:
-            result = filled.reshape(-1)[wanted].astype(object)
+            result = known.reshape(-1)[wanted].astype(object)
             nearest = np.searchsorted(places, wanted).clip(max=len(places) - 1)
             hit = places[nearest] == wanted
             result[hit] = symbols[nearest[hit]]
             return result
 
-        return cls(filled, places, make)
+        return cls(known, places, make)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,8 +74,8 @@ class Lanes:
 
     def astype(self, dtype: Any, **options: Any) -> Lanes:
         """The same numbers; answers of comparisons become numbers."""
-        kind = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind) if self.dtype == np.bool_ else None
-        make = self.make if kind is None else lambda at: _mapped(kind, self.make(at))
+        convert = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind) if self.dtype == np.bool_ else None
+        make = self.make if convert is None else lambda at: _mapped(convert, self.make(at))
         return Lanes(self.real.astype(dtype), self.at, make)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -135,7 +135,7 @@ def _broadcast(block: Any, shape: tuple[int, ...]) -> tuple[Any, Make]:
     index = np.broadcast_to(np.arange(block.size).reshape(block.shape), shape).reshape(-1)
     if not random:
         return _NONE, lambda at: source(index[at])
-    if block.at is None or block.size == 1:
+    if block.at is None or block.size == 1:  # random in every lane
         return None, lambda at: source(index[at])
     return np.flatnonzero(np.isin(index, block.at)), lambda at: source(index[at])
 
@@ -150,8 +150,8 @@ def elementwise(ufunc: Any, *inputs: Any) -> Any:
     blocks = [blocked(item) for item in inputs]
     name = ufunc.__name__
     function = _FUNCTIONS.get(name)
-    of_bits = name in _LOGICAL and any(item.dtype != np.bool_ for item in blocks)
-    if function is None or of_bits or not any(isinstance(item, Lanes) for item in blocks):
+    of_integers = name in _LOGICAL and any(item.dtype != np.bool_ for item in blocks)
+    if function is None or of_integers or not any(isinstance(item, Lanes) for item in blocks):
         return ufunc(*map(densified, inputs))
     shape = np.broadcast_shapes(*(item.shape for item in blocks))
     with np.errstate(all="ignore"):
@@ -217,9 +217,9 @@ def _contenders(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
     """The random lanes and the first of the best others, as floats, which decide a search; NaN is left out."""
     at = np.arange(block.size) if block.at is None else block.at
     lanes = dict(zip(at.tolist(), block.make(at).tolist(), strict=True))
-    numbers = ~np.isnan(block.real)
-    numbers[at] = False
-    others = np.flatnonzero(numbers)
+    is_other = ~np.isnan(block.real)
+    is_other[at] = False
+    others = np.flatnonzero(is_other)
     if len(others):
         best = others[(np.argmax if largest else np.argmin)(block.real[others])]
         lanes[int(best)] = float(block.real[best])
@@ -227,7 +227,7 @@ def _contenders(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
     return order, [lanes[lane] for lane in order]
 
 
-def _index(largest: bool) -> Callable[[Lanes], Any]:
+def _index_of_best(largest: bool) -> Callable[[Lanes], Any]:
     def search(block: Lanes) -> Any:
         order, values = _contenders(block, largest)
         return np.int64(order[race.argmax(values) if largest else race.argmin(values)])
@@ -258,8 +258,8 @@ def _total(block: Lanes) -> Any:
 
 #: Functions of numpy on blocks of one dimension.
 _REDUCTIONS: dict[str, Callable[[Lanes], Any]] = {
-    "nanargmax": _index(True), "nanargmin": _index(False), "nanmax": _extreme("maximum"), "nanmin": _extreme("minimum"),
-    "sum": _total,
+    "nanargmax": _index_of_best(True), "nanargmin": _index_of_best(False),
+    "nanmax": _extreme("maximum"), "nanmin": _extreme("minimum"), "sum": _total,
 }  # fmt: skip
 _LOGICAL = ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
 _FUNCTIONS: dict[str, Callable[..., Any]] = BINARY | UNARY | TESTS

@@ -40,7 +40,8 @@ Named: TypeAlias = tuple[str, int, int]
 Core = frozenset[tuple[str, int]]
 #: Known points that are moved, at most, before the solver is asked.
 NUDGES = 4
-#: How far from the tie towards the end of the unit interval a variable is moved, as eighths or less.
+#: Parts of the way from the tie, where the atom is zero, to the end of the unit interval: a variable is moved to the
+#: simplest number between three quarters of such a part and all of it.
 STEPS = ((1, 4), (1, 2), (1, 32), (3, 4), (1, 512))
 #: Seconds for a question where it is kept track of what contradicts what.
 TRACKED = 2.0
@@ -56,8 +57,9 @@ class Oracle:
     cores: dict[str, list[Core]] = field(default_factory=dict)
     solved: dict[Core, Any] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
-    _signs: dict[Condition, int] = field(default_factory=dict)
-    _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
+    #: By number of the point and of the atom.
+    _signs: dict[tuple[int, int], int] = field(default_factory=dict)
+    _answers: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
     _texts: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
 
     def for_ring(self, ring: Ring) -> Self:
@@ -77,7 +79,7 @@ class Oracle:
 
     def find(self, region: Region, atom: int, start: Point) -> Point | Empty:
         """A point of `region`. start: a point that meets all conditions but, perhaps, that on `atom`."""
-        if region.allowed(atom) == 0 or self._refused(region, atom):
+        if region.allowed(atom) == 0 or self._is_contradiction(region, atom):
             return Empty.YES
         answer = self._answer(region, atom, start)
         if isinstance(answer, Empty):
@@ -98,17 +100,17 @@ class Oracle:
 
     def is_empty(self, region: Region, atom: int) -> bool:
         """Whether it is proved that `region` has no point; atom: the one whose condition is new."""
-        if region.allowed(atom) == 0 or self._refused(region, atom):
+        if region.allowed(atom) == 0 or self._is_contradiction(region, atom):
             return True
         return self._answer(region, atom) is Empty.YES
 
     def _answer(self, region: Region, atom: int, start: Point | None = None) -> dict[int, Any] | Empty:
         """Values for the variables that the question concerns."""
         conditions = self._connected(region, atom)
-        if conditions not in self._found:
+        if conditions not in self._answers:
             known = self._known(conditions, atom, start)
-            self._found[conditions] = self._solve(conditions) if known is None else known
-        return self._found[conditions]
+            self._answers[conditions] = self._solve(conditions) if known is None else known
+        return self._answers[conditions]
 
     def _known(self, conditions: frozenset[Condition], atom: int, start: Point | None) -> dict[int, Any] | None:
         """The values at a point that was found before, or beside one, if it meets these conditions."""
@@ -116,28 +118,28 @@ class Oracle:
         others = sorted((condition for condition in conditions if condition[0] != atom), reverse=True)
         wanted = next(mask for number, mask in conditions if number == atom)
         tries = NUDGES
-        for number in range(len(self.points) - 1, -1, -1):
+        for place in range(len(self.points) - 1, -1, -1):  # the newest point first
             if point is not None:
                 break
-            if all(self._sign(number, other) & mask for other, mask in others):
-                if self._sign(number, atom) & wanted:
-                    point = self.points[number]
+            if all(self._sign(place, other) & mask for other, mask in others):
+                if self._sign(place, atom) & wanted:
+                    point = self.points[place]
                 elif tries:
                     tries -= 1
-                    point = nudged(self.ring, conditions, atom, self.points[number])
+                    point = nudged(self.ring, conditions, atom, self.points[place])
         return None if point is None else {position: point[position] for position in self._variables(conditions)}
 
-    def _sign(self, number: int, atom: int) -> int:
-        sign = self._signs.get((number, atom))
+    def _sign(self, place: int, atom: int) -> int:
+        sign = self._signs.get((place, atom))
         if sign is None:
-            sign = self._signs[number, atom] = self.ring.sign_at(atom, self.points[number])
+            sign = self._signs[place, atom] = self.ring.sign_at(atom, self.points[place])
         return sign
 
     def _variables(self, conditions: Iterable[Condition]) -> frozenset[int]:
         return frozenset[int]().union(*(self.ring.support(number) for number, _ in conditions))
 
-    def _refused(self, region: Region, atom: int) -> bool:
-        """Whether a known contradiction contains the region."""
+    def _is_contradiction(self, region: Region, atom: int) -> bool:
+        """Whether conditions of the region, that on the atom among them, imply those of a known contradiction."""
         known = self.cores.get(self.ring.name(atom), ())
         return any(all(region.allowed_by_name(name) & ~mask == 0 for name, mask in core) for core in known)
 
@@ -158,11 +160,11 @@ class Oracle:
     def _solve(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
         named = frozenset((self.ring.name(number), mask) for number, mask in conditions)
         if named not in self.solved:
-            self.solved[named] = self._asked(conditions)
+            self.solved[named] = self._ask_solver(conditions)
         answer: dict[int, Any] | Empty = self.solved[named]
         return answer
 
-    def _asked(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
+    def _ask_solver(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
         """What z3 says. Neither what it was asked before nor the numbers of atoms play a part."""
         z3 = solver_module()
         listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
@@ -287,7 +289,7 @@ def nudged(ring: Ring, conditions: frozenset[Condition], atom: int, start: Point
 
 def _candidates(tie: Any, slope: Any, wanted: int) -> Iterator[Any]:
     """Values of a variable with which the atom has a wanted sign; `tie` is where it is zero."""
-    for sign, up in ((POSITIVE, slope > 0), (NEGATIVE, slope < 0)):
+    for sign, up in ((POSITIVE, slope > 0), (NEGATIVE, slope < 0)):  # up: the sign is that above the tie
         end = rational(1 if up else 0)
         if wanted & sign and (end > tie) == up:
             low = max(tie, rational(0)) if up else min(tie, rational(1))

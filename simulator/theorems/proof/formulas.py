@@ -53,10 +53,10 @@ def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
     """Block efficiency and acceptance on cells that cover the domain; cells with the same formula are merged."""
     shape, oracle = proof.shape, proof.explorer.oracle
     for part in proof.law:
-        if part.gap is not None:
+        if part.gap is not None:  # there the law is not known, or nothing is claimed
             continue
         for name, function in (("block efficiency", efficiency), ("acceptance", acceptance)):
             for region, leaf in leaves(function(shape, part, oracle), part.region):
-                if isinstance(leaf, Leaf):
+                if isinstance(leaf, Leaf):  # one value, or none where the function is zero
                     value = leaf.values[SUM].key if leaf.values else "0"
                     yield FormulaCell(name, tuple(conditions(shape, region)), value)

@@ -1,7 +1,8 @@
 """Reasons why a function is zero, or never negative, on one cell, as plain data that is checked without a search.
 
 `"equal"`: it is the zero function. `"zero"`: the equations of the cell make it zero. `"signs"`: it is a product of
-atoms with known signs. A mapping: the numerator times `sign` is a sum that `nonnegative.holds`. `"solver"`: z3 says so.
+atoms with known signs. A mapping: the numerator times `sign` is a sum, which `nonnegative.holds` checks. `"solver"`:
+z3 says so.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question, Region, vanishes
 
 EQUAL, ZERO, SIGNS, SOLVER = "equal", "zero", "signs", "solver"
-#: One of the words, or a sum.
+#: One of the four words, or a sum.
 Judgement = str | Mapping[str, Any]
 Judging = Callable[[Ratio, Region, Oracle], Judgement | None]
 
@@ -83,11 +84,12 @@ def _sum_stands(judgement: Mapping[str, Any], ratio: Ratio, region: Region) -> b
 
 
 def _by_signs(ratio: Ratio, region: Region) -> bool:
+    """Whether the signs of atoms alone rule out that it is negative; `ask` may leave that open, with a `Question`."""
     return region.ask((ratio.num, ratio.den), NEGATIVE) is False
 
 
 def _by_solver(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
-    answer = region.ask((ratio.num, ratio.den), NEGATIVE)
-    if isinstance(answer, Question):
-        return oracle.is_empty(region.with_signs(answer.atom, answer.mask), answer.atom)
-    return not answer
+    negative = region.ask((ratio.num, ratio.den), NEGATIVE)
+    if isinstance(negative, Question):
+        return oracle.is_empty(region.with_signs(negative.atom, negative.mask), negative.atom)
+    return not negative

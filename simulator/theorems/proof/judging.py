@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -20,9 +20,9 @@ JUDGING: Mapping[str, Judging] = {LOSSLESS: judged_zero, EQUALS: judged_zero, DO
 #: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block or
 #: a balance.
 Place = tuple[Any, ...]
-#: How many cells a balance or a difference has, the judgements where it is claimed, and the cells that stay open, each
-#: with the function there, if it is known.
-Judged = tuple[int, list[Judgement], list[tuple[Region, Ratio | None]]]
+#: How many cells a balance or a difference has, the judgements of those where the claim is shown, and the cells that
+#: stay open, each with the function there, if it is known.
+Judged: TypeAlias = tuple[int, list[Judgement], list[tuple[Region, Ratio | None]]]
 
 
 class ProofExecutor(Protocol):
@@ -51,58 +51,61 @@ def judged_places(
     executor: ProofExecutor | None = None,
     judging: Judging | None = None,
 ) -> Iterator[Judged]:
-    """What is found at places of parts of one or two laws, in their order.
+    """What is judged at the wanted places, each with the number of a part of the laws, in their order.
 
-    executor: finds it elsewhere; what stays open there is judged here. judging: in place of that of the kind.
+    laws: one, or two that are compared. executor: judges elsewhere; what stays open there is judged here again.
+    judging: in place of that of the kind.
     """
-    known: dict[tuple[int, Place], Mapping[str, Any]] = {}
+    closed: dict[tuple[int, Place], Mapping[str, Any]] = {}
     if executor is not None:
         claimed = [(number, place) for number, place in wanted if laws[0][number].gap is None]
         plain = [plain_law(law, oracle.points) for law in laws]
-        results = ((claimed[number], result) for number, result in executor.judged(kind, plain, claimed))
-        known = {place: result for place, result in results if not result["open"]}
-    for result in known.values():
+        results = executor.judged(kind, plain, claimed)
+        closed = {claimed[task]: result for task, result in results if not result["open"]}
+    for result in closed.values():
         oracle.absorb(result["account"])
     for number, place in wanted:
-        if (number, place) in known:
-            yield known[number, place]["cells"], known[number, place]["judgements"], []
+        answer = closed.get((number, place))
+        if answer is not None:
+            yield answer["cells"], answer["judgements"], []
         else:
             yield judged_at([law[number] for law in laws], place, shape, oracle, judging or JUDGING[kind])
 
 
 def judged(kind: str, parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
-    """The judgements about a balance, or a difference of two, as plain data. shape: of the ring of the parts."""
+    """`judged_at` as plain data, as `ProofExecutor.judged` hands it on. shape: of the ring of the parts."""
     before = oracle.asked
-    cells, judgements, missing = judged_at(parts, place, shape, oracle, JUDGING[kind])
+    cells, judgements, open_cells = judged_at(parts, place, shape, oracle, JUDGING[kind])
     account = {"asked": oracle.asked - before}
-    return {"cells": cells, "judgements": judgements, "open": len(missing), "account": account}
+    return {"cells": cells, "judgements": judgements, "open": len(open_cells), "account": account}
 
 
 def judged_at(parts: Sequence[Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging) -> Judged:
-    """What is found at one place. parts: one of a balance, two of a difference."""
-    zero, one = Ratio(shape.ring, shape.ring.zero), parts[0]
+    """What is judged at one place. parts: one of a balance, that of each law of a difference."""
+    zero, part = Ratio(shape.ring, shape.ring.zero), parts[0]
     if len(parts) == 1:
         context, token = place
-        tree = balance(shape, one, context, token, oracle)
+        tree = balance(shape, part, context, token, oracle)
     else:
-        mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in parts)
-        tree = difference(mine, theirs, shape, one, oracle)
-    cells, judgements, missing = 0, list[Judgement](), list[tuple[Region, Ratio | None]]()
-    for region, leaf in leaves(tree, one.region):
+        mine, theirs = (part.gap or _function_at(place, part, shape, oracle) for part in parts)
+        tree = difference(mine, theirs, shape, part, oracle)
+    cells, judgements, open_cells = 0, list[Judgement](), list[tuple[Region, Ratio | None]]()
+    for region, leaf in leaves(tree, part.region):
         cells += 1
         if isinstance(leaf, Gap):
-            missing += [] if leaf.outside else [(region, None)]
+            open_cells += [] if leaf.outside else [(region, None)]  # outside the theorem nothing is claimed
             continue
         value = leaf.values.get(SUM, zero)
         judgement = judging(value, region, oracle)
         if judgement is None:
-            missing.append((region, value))
+            open_cells.append((region, value))
         else:
             judgements.append(judgement)
-    return cells, judgements, missing
+    return cells, judgements, open_cells
 
 
-def _function(part: Part, place: Place, shape: Shape, oracle: Oracle) -> Tree:
+def _function_at(place: Place, part: Part, shape: Shape, oracle: Oracle) -> Tree:
+    """The function of a law that a place names: block efficiency, a reach, or the mass of a block."""
     if not place:
         return efficiency(shape, part, oracle)
     context, *token = place
