@@ -1,11 +1,12 @@
 """The upper bound of the frontier: from prices of shortfalls and a price of bias, whatever they are.
 
-With prices `0 <= z(x) <= lambda` of the shortfall `(p(x) - O(x))+` of each path, `Z(c) = sum_y p(y|c) Z(c,y)` and
-`Z = z` at the paths, accepting `c` is worth `w(c) = |c| + 1 + max_y Z(c,y)`, or `L + 1 + z(c)` at depth `L`, and
+`T` is the draft tree, `O(x)` the probability that the output begins with the path `x` of `L` tokens. With prices
+`0 <= z(x) <= lambda` of the shortfall `(p(x) - O(x))+` of each path, `Z(c) = sum_y p(y|c) Z(c,y)` and `Z = z` at the
+paths, accepting `c` is worth `w(c) = |c| + 1 + max_y Z(c,y)`, or `L + 1 + z(c)` at depth `L`, and
 
     lambda bias - Z(()) + E[max over c in T of w(c)]
 
-is an upper bound. The least of these is the frontier (duality), whose slope is `lambda`.
+is an upper bound. The least of these is the frontier (duality), whose slope is `lambda`. Shapes as in `hitting`.
 """
 
 from typing import Any
@@ -36,12 +37,12 @@ def end_worths(shortfalls: Any, problem: BoundProblem) -> Any:
 
 def _worths(shortfalls: Any, problem: BoundProblem) -> tuple[NodeValues, Any]:
     """For every node the largest `w` on the path to it, and `Z(())`."""
-    worths, after = [problem.depth + 1 + shortfalls], shortfalls
+    worths, prices = [problem.depth + 1 + shortfalls], shortfalls
     for depth in range(problem.depth - 1, -1, -1):
         table = problem.target[depth]
-        after = after.reshape(table.shape)
-        worths.insert(0, depth + 1 + after.max(axis=1))
-        after = (table * after).sum(axis=1)
+        prices = prices.reshape(table.shape)
+        worths.insert(0, depth + 1 + prices.max(axis=1))
+        prices = (table * prices).sum(axis=1)
     for depth in range(1, problem.depth + 1):
         worths[depth] = np.maximum(worths[depth], worths[depth - 1].repeat(problem.vocab_size))
-    return worths, after[0]
+    return worths, prices[0]
