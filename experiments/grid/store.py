@@ -22,7 +22,7 @@ from typing import Any
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.text import BUILT_IN
 from draftproof.experiments.runtime import placed
-from draftproof.experiments.shared.code import file_digest, outside_files, own_digest, unchanged
+from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
 from draftproof.simulator.errors import InvalidInput, cut
 from draftproof.simulator.files import check_size, parse_json
@@ -182,7 +182,7 @@ def stored_rows(path: str, kinds: Collection[str] = (), changed: list[set[str]] 
                 damaged += 1
             elif kinds and kind not in kinds:
                 continue
-            elif not (files := changed_files(by)):
+            elif not (files := changed_files(by)) or not (files := _of_row(files, by)):
                 yield _parsed_row(place, name, text)
             elif changed is not None:
                 changed.append(files)
@@ -315,7 +315,7 @@ def code_fields(outside: bool = True) -> dict[str, str]:
 
 
 def _data_files(row: Row) -> dict[str, str]:
-    """Digests of the instance files and texts that a row is about, by path, from the sources of its worlds."""
+    """Digests of the files that a row names, by path: instances and texts of its worlds, its verifier and scheme."""
     sources = row.get("source", [])
     files = {}
     for source in [sources] if isinstance(sources, dict) else sources if isinstance(sources, list) else []:
@@ -323,6 +323,11 @@ def _data_files(row: Row) -> dict[str, str]:
             files[f"{DATA}{os.path.abspath(source['instance'])}"] = source["instance_hash"]
         elif (text := source.get("text", "")) not in BUILT_IN and os.path.isfile(text):
             files[f"{DATA}{os.path.abspath(text)}"] = file_digest(text)
+    scheme = row.get("scheme")
+    for name in (row.get("spec"), scheme.get("file") if isinstance(scheme, dict) else None):
+        if isinstance(name, str) and (end := PYTHON_FILE.search(name)):
+            path = os.path.realpath(name[: end.start() + len(".py")])
+            files[f"{DATA}{path}"] = outside_files().get(path, "")
     return files
 
 
@@ -330,6 +335,16 @@ def _changed_files(code: str) -> set[str]:
     """The files that a row rests on and that are other ones now, by the code of its record; not those that are gone."""
     files = {name.removeprefix(DATA): digest for name, digest in _parsed(code).items() if name != OURS}
     return {path for path, digest in files.items() if file_digest(path) not in ("", digest)}
+
+
+def _of_row(changed: Collection[str], code: str) -> set[str]:
+    """Those of these files that a row rests on: the ones that it names, and what lies beside them or below.
+
+    A process records every user-defined file that it has used so far, also for other rows.
+    """
+    files = _parsed(code)
+    named = tuple(os.path.dirname(file.removeprefix(DATA)) + os.sep for file in files if file.startswith(DATA))
+    return {path for path in changed if f"{DATA}{path}" in files or path.startswith(named)}
 
 
 def left_out(changed: Collection[set[str]]) -> list[str]:

@@ -47,7 +47,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/audit": (
         *(
             f"tests/simulator/audit/test_{name}.py"
-            for name in ("child", "interfaces", "batches", "instances", "verdict", "worked_example", "told", "engines")
+            for name in ("child", "interfaces", "batches", "instances", "verdict", "worked_example", "told")
         ),
         "tests/experiments/cli/test_roads.py::test_python",
     ),

@@ -82,3 +82,15 @@ def test_rows_of_another_version_are_refused_by_the_report(draftproof, compared)
     stores.Store("r.db").add({"strong_id": "a" * 24, "kind": "law", "verifier": "block"})
     refused = draftproof("report", "r.db")
     assert (refused.code, "r.db has rows of another version of draftproof ('spec')" in refused.err) == (2, True)
+
+
+def test_files_of_other_rows_leave_no_row_out_of_a_report(draftproof):
+    step = ("--world", "family:dirichlet,vocab=2", "--K", 1, "--L2", 1)
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        Path(f"{name}/{name}.py").write_text("from draftproof.verifiers.block import Block as Own\n")
+    assert draftproof("compare", "a/a.py:Own", *step, "--resume", "a.db").code == 0
+    Path("a/a.py").write_text("changed = True\n")
+    assert draftproof("compare", "b/b.py:Own", *step, "--resume", "b.db").code == 0
+    said = {store: draftproof("report", store).out for store in ("a.db", "b.db")}
+    assert {store: "left out" in text for store, text in said.items()} == {"a.db": True, "b.db": False}
