@@ -63,7 +63,8 @@ def branch_pairs(scheme: DraftScheme) -> list[tuple[Delayed, Delayed]]:
 def depth_cells(plan: Plan) -> list[Cell]:
     """The rows that the tables need beside those of the comparison."""
     needed = [tree for scheme in plan.schemes for pair in branch_pairs(scheme) for tree in pair]
-    schemes = list(dict.fromkeys(tree for tree in needed if tree not in set(plan.schemes)))
+    compared = set(plan.schemes)
+    schemes = list(dict.fromkeys(tree for tree in needed if tree not in compared))
     return [cell for number in range(len(plan.places)) for cell in plan.laws(number, schemes)]
 
 
