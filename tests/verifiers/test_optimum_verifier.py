@@ -10,8 +10,10 @@ import pytest
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.sampling_coin import SamplingCoin
 from draftproof.simulator.vectors import ascending_ratio
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.verifiers import REGISTRY, make
@@ -119,6 +121,16 @@ def below_the_root():
     check(verifier, instance.target, instance.draft, Delayed(2, 0, 2), engine="enumerate")
 
 
+def at_one_node(place):
+    """Of two nodes, one of which is not on the path that is selected."""
+    instance = next(conformance_instances((2, 2, 0, 2), 1))
+    table = instance.draft.tables[1].copy()
+    table[place] = table[place][::-1]
+    verifier = make("optimum", plan=greedy(instance, 2, 0, 2), draft_tables=[instance.draft.tables[0], table])
+    root = DraftTree.from_paths((), ((0, 0), (1, 0))).root(instance.target, instance.draft)
+    verifier.verify(root, SamplingCoin(np.random.default_rng(0)))
+
+
 def made_of(plan=None, tables=lambda draft: draft.tables):
     instance = FAMILIES["perturbed"].instance(2, 2, np.random.default_rng(0), 20)
     REGISTRY["optimum"](mixed(instance, 2, 0, 2) if plan is None else plan, tables(instance.draft))
@@ -139,6 +151,7 @@ OTHER_ROWS = "draft rows at depth 0 are not those that the plan was made with"
         (partial(with_another_draft, arithmetic="float64"), OTHER_ROWS),
         (partial(with_another_draft, size=3), "draft rows at depth 0"),
         (below_the_root, "at depth 1"),
+        *((partial(at_one_node, place), "at depth 1") for place in range(2)),
         (partial(make, "optimum"), "made for one instance and needs plan and draft_tables"),
         (partial(made_of, plan=[1]), "plan is a list"),
         (partial(made_of, tables=lambda draft: [table.astype(float) for table in draft.tables]), "must be exact"),

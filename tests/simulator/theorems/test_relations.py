@@ -163,3 +163,26 @@ def branching_of_khisti(target, draft, weight):
 
 def test_published_branching_law_of_khisti_for_all_weights():
     assert is_everywhere("khisti", Delayed(2, 0, 1), reach_of((0,)), branching_of_khisti, 2, ("solver",))
+
+
+class LeavesOpen:
+    """An executor that leaves every difference open, the last one without an answer."""
+
+    def judged(self, kind, laws, wanted):
+        open_result = {"cells": 1, "judgements": [], "open": 1, "account": {"asked": 0}}
+        return [(number, open_result) for number in reversed(range(len(wanted) - 1))]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"), [("tree_monte_carlo", "block", True), ("naive", "naive_from_target", False)]
+)
+def test_what_an_executor_leaves_open_is_judged_here(one, other, same):
+    shape = Shape(2, Delayed(1, 0, 1))
+    explorer = Explorer(Oracle(shape.ring))
+    subjects = [Subject.of(make(name)) for name in (one, other)]
+    laws, executor = relations.both_laws(*subjects, shape, explorer), LeavesOpen()
+    relation = relations.Relation(EQUALS, *subjects, shape)
+    relations.judge_cells(relation, laws, relations.EFFICIENCY, explorer.oracle, executor)
+    assert relation.judgements
+    assert not relation.open_cells  # each accepts as the other does
+    assert relations.same_law(laws, shape, explorer.oracle, executor) is same
