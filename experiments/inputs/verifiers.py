@@ -1,4 +1,4 @@
-"""From the text of a command line to verifiers, families with parameters and ranges.
+"""From the text of a command line, or a Python file, to verifiers and other objects, and how their laws are computed.
 
 `optimum` is planned anew for every instance and shape, then run like any other.
 """
@@ -100,7 +100,8 @@ def evaluator(
 ) -> Evaluator:
     """The evaluator of one verifier, arguments as for `Evaluator`; `optimum` is planned for each instance."""
     kind = PlannedEvaluator if isinstance(verifier, Planned) else Evaluator
-    ties_tested = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # by the tests of the registry
+    # The tests of the registry show of each that it ranks tokens with the same p/q in floats as in rationals.
+    ties_tested = type(verifier).__module__.partition(".")[0] == verifiers.__name__
     return kind(verifier, arithmetic, engine, device, memory, ties_tested)
 
 
@@ -159,7 +160,7 @@ class NamedVerifier:
 
     @property
     def from_file(self) -> bool:
-        """Whether it is user-defined."""
+        """Whether it is user-defined and named by its file."""
         return from_file(self.spec)
 
     @property
@@ -223,7 +224,7 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def _value(text: str) -> Fraction | str:
-    """A number, or the name of a choice, of a verifier with a parameter too (`ensemble:w=1/2`)."""
+    """A number, or a name, which may have parameters of its own (`ensemble:w=1/2`, as the value of a parameter)."""
     return text if text.partition(":")[0].isidentifier() else parse_fraction(text)
 
 
@@ -298,8 +299,10 @@ def made(spec: str, kind: str) -> Any:
         with quiet():
             return entry(**parameters) if isinstance(entry, type) else entry
     except (Exception, SystemExit) as error:
-        way = "" if parameters else "; parameters are written as FILE.py:NAME:key=value"
-        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}{way * isinstance(error, TypeError)}") from error
+        way_out = ""
+        if isinstance(error, TypeError) and not parameters:
+            way_out = "; parameters are written as FILE.py:NAME:key=value"
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}{way_out}") from error
 
 
 def _from_file(spec: str) -> Verifier:
@@ -326,10 +329,10 @@ def as_verifier(verifier: Any) -> NamedVerifier:
     return NamedVerifier(verifier.card.name, verifier)
 
 
-def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
+def as_verifiers(given: Any) -> list[NamedVerifier]:
     """Verifiers from one argument of `as_verifier`, or several, each once."""
-    several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
-    named = [as_verifier(verifier) for verifier in (once(verifiers) if several else [verifiers])]
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    named = [as_verifier(verifier) for verifier in (once(given) if several else [given])]
     if not named:
         raise InvalidInput("no verifier is given; name one, such as 'traversal'")
     return named

@@ -90,7 +90,7 @@ NAMES = ["=cmd|' /C calc'!A0", "a|b`c*d_e<b>", r"\input{x} 50% & #1 ~^$_{", MARK
 
 def table() -> Table:
     """A comparison of verifiers with such names."""
-    said = {"world": "w", "sampling": None, "verdict": "PROVED", "of": Delayed(2, 0, 1)}
+    said = {"world": "w", "sampling": None, "verdict": "PROVED", "scheme_object": Delayed(2, 0, 1)}
     return comparison([{**row(name), **said} for name in NAMES])
 
 

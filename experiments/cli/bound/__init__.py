@@ -71,8 +71,8 @@ def bound(
 
     if bias is None and (verifiers or plot):
         raise InvalidInput("verifiers and plot are for bias; add it, as in bias 0,.01,.05")
-    others = {"bias": bias, "seconds": seconds, "dask": dask, "method": method}
-    if long_run and (given := [name for name, value in others.items() if value not in (None, "auto")]):
+    not_of_long_run = {"bias": bias, "seconds": seconds, "dask": dask, "method": method}
+    if long_run and (given := [name for name, value in not_of_long_run.items() if value not in (None, "auto")]):
         raise InvalidInput(f"the long run has no {given[0]}; leave it out")
     if bias is not None and method != "auto":
         raise InvalidInput("bias has one method; leave out method")
@@ -80,21 +80,25 @@ def bound(
         raise InvalidInput(f"gap {gap:g} is not positive; take one as 1e-6")
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"seconds {seconds:g} is not positive; leave it out for no limit")
-    away = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
-    refuse_objects(away, {"verifiers": verifiers, "world": world, "scheme": scheme})
+    by_text_alone = {"resume": resume is not None, "dask": dask is not None, "jobs": jobs > 1}
+    refuse_objects(by_text_alone, {"verifiers": verifiers, "world": world, "scheme": scheme})
     biases = [] if bias is None else biases_of(bias)
     named = as_verifiers(verifiers) if verifiers else []
     run = Run(Machines(jobs, dask), resume, certificate, plot, [verifiers, world, scheme])
     check_files(run.inputs, {"certificate": certificate, "plot": plot, "resume": resume})
     lengths = {"K": K, "L1": L1, "L2": L2}
     if scheme is None and any(value is not None for value in lengths.values()):
-        scheme = "delayed"  # a shape goes before another scheme in an instance file
+        scheme = "delayed"  # and not the scheme of an instance file, which is taken where nothing is said
     worlds = find_worlds(world, sampling, draft_sampling)
     programs = programs_of(
         [(one_world, shape) for one_world in worlds for shape in find_schemes(scheme, [one_world], **lengths)]
     )
-    if certificate and (own := [program.scheme for program in programs if isinstance(program.scheme, UserScheme)]):
-        raise InvalidInput(f"a certificate holds its scheme, and {own[0]} is defined elsewhere; leave out certificate")
+    if certificate and (
+        user_defined := [program.scheme for program in programs if isinstance(program.scheme, UserScheme)]
+    ):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {user_defined[0]} is defined elsewhere; leave out certificate"
+        )
     if plot and len(programs) > 1:
         raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
     if long_run:

@@ -84,7 +84,7 @@ def depth_table(plan: Plan, rows: Sequence[Row], stored_cells: Sequence[Cell], s
 
     lines = []
     for row in rows:
-        scheme, place, spec = row["of"], row["place"], row["spec"]
+        scheme, place, spec = row["scheme_object"], row["place"], row["spec"]
         law = laws.get((place, spec, scheme))
         pairs = [[laws.get((place, spec, tree)) for tree in pair] for pair in branch_pairs(scheme)]
         if law is not None and scheme.nodes and all(other is not None for pair in pairs for other in pair):
@@ -148,12 +148,14 @@ def long_run_table(plan: Plan, rows: Sequence[Row]) -> Table:
 
     lines = []
     for row in (row for row in rows if row.get("steady_state") is not None):
-        best = optimum(row["place"], row["of"]) if row.get("optimum") is not None else None  # where one block's is
+        best = (
+            optimum(row["place"], row["scheme_object"]) if row.get("optimum") is not None else None
+        )  # where one block's is
         upper = best and best.upper
         share = number_of(row["steady_state"]) / upper if upper and row["lossless"] else None
         lines.append({**row, "optimum": best and best.lower, "optimum_upper": upper, "share": share})
-    places = {(row["place"], row["of"]): number for number, row in reversed(list(enumerate(lines)))}
-    lines.sort(key=lambda row: (places[row["place"], row["of"]], -row["steady_state_float"]))
+    places = {(row["place"], row["scheme_object"]): number for number, row in reversed(list(enumerate(lines)))}
+    lines.sort(key=lambda row: (places[row["place"], row["scheme_object"]], -row["steady_state_float"]))
     columns = columns_of(
         rows, Column("steady_state", "exact", "long run"), Column("block_efficiency", "exact", "E[tau+1]")
     )

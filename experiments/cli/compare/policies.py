@@ -29,7 +29,7 @@ from draftproof.simulator.policies.policy import Action, known_at
 #: The policy that `model train --kind selector` makes, and the default ranges of shapes.
 SELECTOR = "selector"
 RANGES = {"K": "1..4", "L1": "0..2", "L2": "0..2"}
-#: Without times of passes every block takes one unit of time.
+#: Without times of passes every block takes one unit of time: drafting takes none, a target pass 1 for any tree.
 UNIT_TIME = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
 
 
@@ -70,32 +70,32 @@ def wanted_policies(specs: Sequence[str], plan: Plan, costs: TimeModel | None) -
     """What policies are asked for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
-    place, folder, named = plan.places[0], None, plan.verifiers
-    problem = place.world
-    if problem.kind == "models" and place.text is not None:
+    place, folder, verifiers = plan.places[0], None, plan.verifiers
+    world = place.world
+    if world.kind == "models" and place.text is not None:
         folder = models_request(place.text).folder
-    if problem.kind not in ("text", "models"):
+    if world.kind not in ("text", "models"):
         raise InvalidInput(
             f"the policy {specs[0]} needs the roots of a text or of models: give a world such as text:topics or "
-            f"models:FOLDER in place of {problem}"
+            f"models:FOLDER in place of {world}"
         )
     delayed = [scheme for scheme in plan.schemes if isinstance(scheme, Delayed)]
     if others := [scheme for scheme in plan.schemes if scheme not in delayed]:
         raise InvalidInput(f"the policy {specs[0]} chooses among delayed trees, not {others[0]}; leave out the scheme")
     lossless = [
         item
-        for item in named
+        for item in verifiers
         if "delayed" in lossless_for(item.verifier.card) and not isinstance(item.verifier, Planned)
     ]
     if not lossless:
         raise InvalidInput(
-            f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
+            f"{verifiers[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
             f"leave out the policy {specs[0]} or choose another verifier"
         )
-    if left := [item.label for item in named if item not in lossless]:
+    if left := [item.label for item in verifiers if item not in lossless]:
         remark(f"policies need verifiers that are declared lossless on delayed trees; left out: {', '.join(left)}")
     for spec in specs:
-        if spec.partition(":")[0] == SELECTOR and isinstance(problem, TextWorld):
+        if spec.partition(":")[0] == SELECTOR and isinstance(world, TextWorld):
             raise InvalidInput(f"policy {spec} belongs to a pair of models; give the world models:FOLDER")
         if spec == SELECTOR and folder is None:
             raise InvalidInput(
@@ -143,12 +143,12 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     from draftproof.experiments.models.selector.features import block_starts, hidden_widths
     from draftproof.experiments.models.selector.file import Use, load_selector, selector_path
 
-    problem: Any = request.place.world
-    pair, sampling, schemes = problem.pair, problem.samplings, request.schemes
+    world: Any = request.place.world
+    pair, sampling, schemes = world.pair, world.samplings, request.schemes
     if from_file(spec):
-        own, actions = user_policy(spec), [Action(scheme, named.verifier) for scheme in schemes]
-        starts = block_starts(pair, problem.contexts, sampling, request.costs or UNIT_TIME)
-        return [own.position(start.known, actions) for start in starts]
+        policy, actions = user_policy(spec), [Action(scheme, named.verifier) for scheme in schemes]
+        starts = block_starts(pair, world.contexts, sampling, request.costs or UNIT_TIME)
+        return [policy.position(start.known, actions) for start in starts]
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec.partition(":")[2])
     if spec == SELECTOR and not path.exists():
         remark(
@@ -159,15 +159,15 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")
     use = Use(named.label, pair_digest(pair), pair.vocab_size, hidden_widths(pair), sampling)
     selector = load_selector(path, use, schemes)
-    starts = block_starts(pair, problem.contexts, sampling, selector.times)
+    starts = block_starts(pair, world.contexts, sampling, selector.times)
     return [schemes.index(selector.actions[selector.network.chosen(start, sampling)]) for start in starts]
 
 
 def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifier) -> Choice:
     """The choices of a user-defined policy at the roots of a text; the rows before the roots are not known there."""
-    numbers, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
+    arithmetic, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
     actions = [Action(scheme, named.verifier) for scheme in request.schemes]
-    roots = [root.converted(numbers, depth) for root in request.place.world.cases(depth, numbers)]
+    roots = [root.converted(arithmetic, depth) for root in request.place.world.cases(depth, arithmetic)]
     return [policy.position(known_at(root.target, root.draft), actions) for root in roots]
 
 
@@ -199,7 +199,7 @@ def _row(
         **number_fields("tokens_per_time", rate if request.costs else None),
         **timed,
         "over_static": float(rate / table.rate(best_static(table)) - 1),
-        "regret": float(1 - rate / table.rate(AT_ROOTS["greedy"](table))),
+        "regret": float(1 - rate / table.rate(AT_ROOTS["greedy"](table))),  # greedy: the best choice that there is
     }
 
 

@@ -35,7 +35,8 @@ _LENGTHS = (
     Column("variance", "exact", shown=False),
     Column("depth_distribution", "shares", "P(tau=0, 1, ..) %"),
 )
-_LAW = (
+#: For programs only.
+_UNSEEN = (
     *hidden("scheme", "K", "L1", "L2", "nodes", "spec", "control", "lossless"),
     *hidden("assumed", "rounding_decides", "arithmetic", "engine", "error"),
     *hidden("max_deviation", "total_variation", "optimum_upper", kind="exact"),
@@ -46,7 +47,7 @@ _LAW = (
 def columns_of(rows: Sequence[Row], *others: Column) -> list[Column]:
     """The columns that say whose row it is, and others. The world is named where there are several."""
     several = len({tuple(row[name] for name in _WHERE) for row in rows}) > 1
-    delayed = all(isinstance(row["of"], Delayed) for row in rows)
+    delayed = all(isinstance(row["scheme_object"], Delayed) for row in rows)
     where = [Column(name, shown=several) for name in _WHERE]
     return [*where, Column("shape", title="K, L1, L2" if delayed else "scheme"), Column("verifier"), *others]
 
@@ -66,7 +67,7 @@ def table_rows(plan: Plan, cells: Sequence[Cell], stored: Mapping[str, Row], cos
             about |= {"shape": shape_name(cell.scheme), "control": cell.verifier.verifier.card.control}
             law = stored[cell.strong_id] | about
             row = law | {"world": place.label, "sampling": place.sampling, "place": cell.place, "law": law}
-            row |= {"scheme": str(cell.scheme), "of": cell.scheme}
+            row |= {"scheme": str(cell.scheme), "scheme_object": cell.scheme}
             if law["kind"] != FAILURE:
                 row["depth_distribution"] = law.get("depth_distribution_exact", law["depth_distribution"])
                 row |= _optimum(law, bounds.get((cell.place, cell.scheme)))
@@ -90,7 +91,10 @@ def _optimum(law: Row, bound: Row | None) -> Row:
 
 
 def _verdict(row: Row) -> str:
-    """`proved`, `to rounding`, `rounding decides`, `REFUTED` and how far; `by its structure` where no code was run."""
+    """`PROVED`, `to rounding`, `rounding decides`, `REFUTED` and how far.
+
+    `by its structure` where the law was computed from what the verifier declares, not from what it does.
+    """
     if not row["lossless"]:
         far = row.get("max_deviation_float")
         return "REFUTED" if far is None else f"REFUTED {short(far, 4)}"
@@ -111,7 +115,7 @@ def comparison(rows: Sequence[Row]) -> Table:
     mean = Column("block_efficiency", "exact", "E[tau+1]")
     verdict = Column("verdict", "verdict", "lossless")
     long_run = Column("steady_state", "exact", shown=False)  # it has a table of its own
-    columns = columns_of(rows, mean, *_OPTIMUM, *_SPEED[1:], verdict, *_LENGTHS, *_LAW, long_run)
+    columns = columns_of(rows, mean, *_OPTIMUM, *_SPEED[1:], verdict, *_LENGTHS, *_UNSEEN, long_run)
     return Table.of(columns, rows, shown=len(rows) <= MOST_SHOWN)
 
 
@@ -138,8 +142,10 @@ def by_root(rows: Sequence[Row]) -> Iterator[Table]:
         means = [Column(f"root {at}", "exact", title) for at, title in enumerate(titles)]
         columns = columns_of(here, *means, Column("block_efficiency", "exact", "average"))
         lines = [row | {f"root {at}": root["block_efficiency"] for at, root in enumerate(laws_of(row))} for row in here]
-        of, name = (f", {here[0]['world']}", f"by_root_{place}") if len(places) > 1 and here else ("", "by_root")
-        yield Table.of(columns, lines, title=f"E[tau+1] by root context{of}", name=name)
+        title, name = "E[tau+1] by root context", "by_root"
+        if len(places) > 1 and here:
+            title, name = f"{title}, {here[0]['world']}", f"{name}_{place}"
+        yield Table.of(columns, lines, title=title, name=name)
 
 
 def best(rows: Sequence[Row]) -> Table:
@@ -161,15 +167,16 @@ def best(rows: Sequence[Row]) -> Table:
     ranked = sorted(best_rows.values(), key=lambda row: (*_rank(row)[:2], -round(measure(row), 9)))
     drafted, mean = Column("nodes", "count", "drafted"), Column("block_efficiency", "exact", "E[tau+1]")
     columns = columns_of(known, drafted, mean, *_OPTIMUM, *_SPEED, Column("verdict", "verdict", "lossless"))
-    paths = "; the longest single path brings more tokens a pass, and costs more drafts"
-    title = f"best tree of each verifier{paths if len(trees) < len(known) else ''}" if trees else "best shape of each"
-    return Table.of(columns, ranked, title=title if trees else "best shape of each verifier", name="best")
+    title = f"best {'tree' if trees else 'shape'} of each verifier"
+    if trees and len(trees) < len(known):
+        title += "; the longest single path brings more tokens a pass, and costs more drafts"
+    return Table.of(columns, ranked, title=title, name="best")
 
 
 def by_group(rows: Sequence[Row], groups: Sequence[str]) -> Table:
     """Block efficiency by group of prompts. groups: that of each prompt."""
     means = [mean_by_group(groups, [root["block_efficiency_float"] for root in laws_of(row)]) for row in rows]
-    listed = [row | group for row, own in zip(rows, means, strict=True) for group in own]
+    listed = [row | group for row, row_means in zip(rows, means, strict=True) for group in row_means]
     return Table.of(
         columns_of(rows, *group_columns("E[tau+1]")), listed, title="E[tau+1] by group of prompts", name="groups"
     )

@@ -76,14 +76,14 @@ def prove(
     check_files([verifier, scheme, equals, dominates], written)
     if equals is not None and dominates is not None:
         raise InvalidInput("equals and dominates are theorems of their own; give one of them")
-    kind, stated = (EQUALS, equals) if equals is not None else (DOMINATES, dominates)
-    other = None if stated is None else as_verifier(stated)
+    kind, compared = (EQUALS, equals) if equals is not None else (DOMINATES, dominates)
+    other = None if compared is None else as_verifier(compared)
     schemes = find_schemes(scheme, (), K, L1, L2)
     if len(schemes) > 1:
         raise InvalidInput(f"a theorem is about one scheme, not {len(schemes)}; take them one by one")
-    numbers = (free,) if isinstance(free, str) else tuple(free or ())
+    free_names = (free,) if isinstance(free, str) else tuple(free or ())
     size = _size(vocab)
-    request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, numbers, max_trees)
+    request = Request(as_verifier(verifier), 2 if size is None else size, schemes[0], zeros, free_names, max_trees)
     others = [] if other is None else [replace(request, named=other)]
     if any(one.nameless for one in (request, *others)):
         _refuse(
@@ -91,17 +91,17 @@ def prove(
         )
         machines = Machines()
     if size is None:
-        _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula, "dask": dask})
-        about = kind if other else LOSSLESS, other, every_length, certificate, witness
-        return any_vocabulary.every_size_result(request, *about)
+        _refuse("vocab any", {"zeros": zeros, "free": free_names, "resume": resume, "formula": formula, "dask": dask})
+        claim = kind if other else LOSSLESS
+        return any_vocabulary.every_size_result(request, claim, other, every_length, certificate, witness)
     if every_length:
         raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
     store = Store(resume, at_one_size.KINDS)
     if other is not None:
-        _refuse(kind, {"formula": formula, "free": numbers})
+        _refuse(kind, {"formula": formula, "free": free_names})
         related = at_one_size.relation_row(request, kind, other, certificate, machines, store)
         return at_one_size.relation_result(request, other, related, witness)
-    larger = at_one_size.try_points(request, LARGER_VOCABULARY) if vocab is None and not numbers else None
+    larger = at_one_size.try_points(request, LARGER_VOCABULARY) if vocab is None and not free_names else None
     if larger is not None and not larger["holds"]:
         request = replace(request, vocab_size=LARGER_VOCABULARY)
     row = store.get(request.row_id())

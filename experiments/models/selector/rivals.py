@@ -21,8 +21,8 @@ from draftproof.experiments.models.selector.network import SelectorNetwork
 class Labelled:
     """Roots with labels. inputs: of the network, shape `(n, D)`. tokens: `E`, shape `(n, A)`. times: `T`, shape `(A,)`.
 
-    setting: shape `(n,)`, the number of the sampling. prompt: shape `(n,)`, the number of the prompt of a root, or of
-    the root in a text.
+    setting: shape `(n,)`, the number of the sampling under which a root was labelled. prompt: shape `(n,)`, the number
+    of the prompt of a root, or of the root in a text.
     """
 
     inputs: torch.Tensor
@@ -44,6 +44,7 @@ class Labelled:
 
     @property
     def settings(self) -> list[int]:
+        """The numbers of the samplings."""
         return sorted(set(self.setting.tolist()))
 
 
@@ -80,16 +81,16 @@ def entropy_rule(entropies: Any, worth: Any, new: Any) -> Any:
     entropies, worth: those of known roots, shape `(n,)`, and what each action is worth there, `(n, A)`.
     """
     bounds = quantiles(entropies, RANGES)
-    labels = np.searchsorted(bounds, entropies, side="right")
-    means = np.array([worth[labels == label].sum(0) for label in range(RANGES)])
-    return means[np.searchsorted(bounds, new, side="right")].argmax(1)
+    ranges = np.searchsorted(bounds, entropies, side="right")
+    sums = np.array([worth[ranges == number].sum(0) for number in range(RANGES)])
+    return sums[np.searchsorted(bounds, new, side="right")].argmax(1)
 
 
 def quantiles(numbers: Any, bins: int) -> Any:
-    """`bins - 1` bounds that split the numbers into parts that are as equal as they allow."""
+    """`bins - 1` bounds that split the numbers into parts that are as equal as they allow, each the least of a part."""
     order = np.argsort(numbers, kind="stable")
-    places = np.searchsorted(np.arange(1, len(numbers) + 1) / len(numbers), np.arange(1, bins) / bins)
-    return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
+    last_of_parts = np.searchsorted(np.arange(1, len(numbers) + 1) / len(numbers), np.arange(1, bins) / bins)
+    return numbers[order][np.minimum(last_of_parts + 1, len(numbers) - 1)]
 
 
 def oracle(tokens: Any, times: Any) -> Any:
@@ -113,13 +114,13 @@ def judged(
 ) -> list[dict[str, Any]]:
     """Rows of every setting and policy on the held-out roots. seen: the roots that the entropy rule learns from.
 
-    groups: the group of each prompt; empty where roots come from a text.
+    base: the static action of each setting. groups: the group of each prompt; empty where roots come from a text.
     """
     rows = []
     own_groups = [groups[number] for number in np.unique(held_out.prompt)] if groups else []
     for number in held_out.settings:
-        known, new = seen.where(seen.setting == number), held_out.where(held_out.setting == number)
-        choices = _choices(network, known, new, base[number])
+        new = held_out.where(held_out.setting == number)
+        choices = _choices(network, seen.where(seen.setting == number), new, base[number])
         best, static = rate(new.tokens, new.times, choices["oracle"]), choices["static"]
         for name, choice in choices.items():
             tokens_per_time = rate(new.tokens, new.times, choice)
@@ -141,13 +142,14 @@ def judged(
     return rows
 
 
-def _choices(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
-    """For each policy its actions at the held-out roots, in one sampling setting. known: the roots to learn from."""
-    static_rate = rate(known.tokens, known.times, np.full(len(known.tokens), base))
-    entropies = [roots.inputs[:, -len(SCALARS)].numpy().astype(np.float64) for roots in (known, new)]
+def _choices(network: SelectorNetwork, seen: Labelled, new: Labelled, base: int) -> dict[str, Any]:
+    """For each policy its actions at the held-out roots `new`, in one sampling setting."""
+    static_rate = rate(seen.tokens, seen.times, np.full(len(seen.tokens), base))
+    entropy = -len(SCALARS)  # "H(q root)" is the first of the scalars, and these are the last of the inputs
+    entropies = [roots.inputs[:, entropy].numpy().astype(np.float64) for roots in (seen, new)]
     return {
         "static": np.full(len(new.tokens), base),
-        "entropy": entropy_rule(entropies[0], known.tokens - static_rate * known.times, entropies[1]),
+        "entropy": entropy_rule(entropies[0], seen.tokens - static_rate * seen.times, entropies[1]),
         "selector": network.choices(new.inputs),
         "oracle": oracle(new.tokens, new.times),
     }
@@ -161,11 +163,11 @@ def gain_interval(labelled: Labelled, choice: Any, static: Any, seed: int) -> tu
     if len(np.unique(labelled.prompt)) < FEWEST:
         labelled = replace(labelled, prompt=np.arange(len(choice)))
     count = len(np.unique(labelled.prompt))
-    places = np.random.default_rng(seed).integers(count, size=(DRAWINGS, count))
+    drawn = np.random.default_rng(seed).integers(count, size=(DRAWINGS, count))
 
     def rates(choice: Any) -> Any:
         tokens, times = labelled.sums(choice)
-        return tokens[places].sum(1) / times[places].sum(1)
+        return tokens[drawn].sum(1) / times[drawn].sum(1)
 
     low, high = np.quantile(rates(choice) / rates(static) - 1, (0.025, 0.975))
     return float(low), float(high)

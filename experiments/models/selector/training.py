@@ -94,7 +94,7 @@ def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, store: S
     """Label, fit, judge and save."""
     started = time.perf_counter()
     roots = opened.many_roots(plan.roots, plan.seed, plan.samplings[0])
-    groups = list(dict(zip(roots.names, roots.groups, strict=True)).values())
+    groups = list(dict(zip(roots.names, roots.groups, strict=True)).values())  # one for each prompt; none in a text
     if groups and len(groups) < FEWEST:
         raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
     digest = pair_digest(opened.pair)
@@ -103,7 +103,7 @@ def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, store: S
     training, validating, held_out = (labelled.where(part) for part in parts)
     with bar("networks", len(GRID)) as tick:
         fitted = search(training, validating, hidden_widths(opened.pair), plan.seed, tick, GRID)
-    best, base = fitted[0], best_static(training)
+    best, base = fitted[0], best_static(training)  # base: for each setting its best static action
     fields = {
         **_about(opened, plan, times, digest),
         "roots_of": roots.origin,
@@ -144,8 +144,8 @@ def split_roots(labelled: Labelled) -> tuple[Any, Any, Any]:
     All roots of a prompt are in the same part.
     """
     place = labelled.prompt / (labelled.prompt.max() + 1)
-    learning, judging = place < TRAINING, place >= TRAINING + VALIDATING
-    return learning, ~learning & ~judging, judging
+    training, held_out = place < TRAINING, place >= TRAINING + VALIDATING
+    return training, ~training & ~held_out, held_out
 
 
 def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots: Roots, store: Store) -> Labelled:
@@ -153,11 +153,11 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
     trees = None if plan.exact else plan.trees
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [_shape(scheme) for scheme in plan.actions], "versions": model_versions()}
-    common |= {"labels": trees, "seed": 0 if trees is None else plan.seed}
-    at = [(sampling, root) for sampling in plan.samplings for root in roots.contexts]
+    common |= {"labels": trees, "seed": 0 if trees is None else plan.seed}  # labels: the number of trees, None if exact
+    cases = [(sampling, root) for sampling in plan.samplings for root in roots.contexts]
     # The name "warp" is part of the key, which seeds depend on.
-    keys = [strong_id({**common, "warp": sampling.as_dict(), "root": list(root)}) for sampling, root in at]
-    work = [Question(key, (key, *where)) for key, where in zip(keys, at, strict=True)]
+    keys = [strong_id({**common, "warp": sampling.as_dict(), "root": list(root)}) for sampling, root in cases]
+    work = [Question(key, (key, *case)) for key, case in zip(keys, cases, strict=True)]
     shared = pair, plan.verifier.verifier, plan.actions, trees
     what = "exact" if trees is None else f"the mean over {trees} sampled trees"
     with named_errors(plan.verifier.label):
@@ -168,8 +168,8 @@ def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots:
         network_inputs(block_starts(pair, roots.contexts, sampling, times), sampling, widths)
         for sampling in plan.samplings
     ]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
-    prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
+    prompt_numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
+    prompts = [prompt_numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
     return Labelled(
         torch.cat(inputs),
         np.array([store[key]["tokens"] for key in keys]),
