@@ -46,7 +46,7 @@ class EnumeratingCoin:
     def weight(self) -> Any:
         """The exact probability of the answers given in this run."""
         if self._next != len(self._script):
-            raise NoFunction(STATE)
+            raise NoFunction(HIDDEN_STATE)
         if not self._script:
             return self._one
         last = self._script[-1]
@@ -97,7 +97,7 @@ class EnumeratingCoin:
         branching = self._script[self._next]
         self._next += 1
         if branching.asked != asked:
-            raise NoFunction(STATE)
+            raise NoFunction(HIDDEN_STATE)
         return branching.answers[branching.position][0]
 
     def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
@@ -129,7 +129,7 @@ class EnumeratingCoin:
         )
 
 
-STATE = (
+HIDDEN_STATE = (
     "two runs with the same answers from the coin went different ways: "
     "verify must be a function of the tree and the coin, without state or other randomness"
 )

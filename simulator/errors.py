@@ -35,7 +35,7 @@ class InvalidVerifier(DraftproofError, ValueError):
 class Fails(InvalidVerifier):
     """A verifier fails on a legal instance: the coin gets no probabilities, or the verdict is none of the tree.
 
-    what: the failure with its lines. instance: the rows, with the scheme, where they are known.
+    what: the failure with the lines of the user's code. instance: the rows, with the scheme, where they are known.
     """
 
     def __init__(self, what: str, instance: Any = None, text: str = "") -> None:
@@ -47,15 +47,15 @@ class NoFunction(InvalidVerifier):
     """A verifier that was asked twice and answered otherwise."""
 
 
-def printable(text: str, kept: str = "") -> str:
+def printable(text: str, allowed: str = "") -> str:
     """A text fit for any terminal: what moves the cursor, changes colours or is not to be seen is written as `\\x1b`.
 
-    kept: characters that stay as they are.
+    allowed: characters that stay as they are.
     """
     if text.isprintable():
         return text
     return "".join(
-        item if item in kept or item.isprintable() else item.encode("unicode_escape").decode() for item in text
+        item if item in allowed or item.isprintable() else item.encode("unicode_escape").decode() for item in text
     )
 
 

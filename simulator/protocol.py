@@ -94,26 +94,26 @@ class Verdict:
 class Draws(Flag):
     """How a scheme draws its trees: what it declares, and what a verifier needs in order to be lossless.
 
-    "From what is left" means from `q` without the earlier siblings of a token, renormalised. Whether a token is drafted
-    at a place is decided before it is drawn, from rows and tokens drawn before, wherever a fact speaks of `q`. What is
-    lossless on every tree needs `Draws(0)`, no fact.
+    "From what is left" means from `q` without the earlier siblings of a token, renormalised. Where a fact speaks of
+    `q`, a scheme decides that a token is drafted before it draws it, from rows and earlier tokens. What is lossless on
+    every tree needs `Draws(0)`, no fact. A fact is a bit of its own (`_..`) and the facts that follow from it.
     """
 
-    #: The first path is drawn from `q`, token by token, for whoever does not look at `DraftNode.laws`.
+    #: The first path is drawn from `q`, token by token, if its pieces (see `DraftNode.laws`) are not known.
     FIRST_PATH_FROM_Q = auto()
-    #: The first child of every node is drawn from `q`, for whoever does not look at `DraftNode.laws`.
+    #: The first child of every node is drawn from `q`, if its piece is not known.
     _EVERY_NODE = auto()
     FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
     _IN_TURN = auto()
     SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
-    #: Given what trees tell of pieces, siblings are independent, each from its entry of `DraftNode.laws`, or, where all
+    #: Given the pieces of the tree, siblings are independent, each from its entry of `DraftNode.laws`, or, where all
     #: have one law, drawn one after the other from it or from what is left of it.
     SIBLINGS_FROM_LAWS = auto()
     #: Later siblings are drawn one after the other: from `q` or from what is left, never uniformly.
     _NEVER_UNIFORM = auto()
     SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN | SIBLINGS_FROM_LAWS
-    #: Given what trees tell of pieces, siblings are independent, each from its entry of `DraftNode.laws`, repetitions
+    #: Given the pieces of the tree, siblings are independent, each from its entry of `DraftNode.laws`, repetitions
     #: kept: whatever was drafted above them, beside them and on other paths.
     _INDEPENDENT = auto()
     INDEPENDENT_BRANCHES = _INDEPENDENT | SIBLINGS_FROM_LAWS
@@ -160,7 +160,7 @@ class Card:
     needs: what a draft scheme must declare for the verifier to be lossless on its trees, None where it never is;
     `draftproof.simulator.drafts.lossless_for` lists the schemes. control: whether it is a negative control, kept for
     its one bug. reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
-    exchangeable: whether its `branch`, if it has one, does not depend on the order of the drafts.
+    exchangeable: whether the `branch` of its `structure`, if it has one, ignores the order of the drafts.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.
     max_vocab: None, or a `V` up to which one call with four drafts takes about a second.

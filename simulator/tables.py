@@ -59,9 +59,9 @@ class TableProcess:
     `MAX_FLOAT_ENTRIES` entries.
     """
 
-    #: The largest change that `from_softmax` made to an entry; 0 for other rows.
+    #: The largest change to an entry when `from_softmax` made rows sum to 1; 0 for other rows. No correction token.
     correction: Fraction = Fraction(0)
-    #: Of a draft: the rows that verifiers get as `q`, where they are others than those that tokens are drawn from.
+    #: Of a draft: what verifiers get as `q`, where tokens are drawn from other rows (`--told`).
     told: TokenProcess | None = None
 
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:

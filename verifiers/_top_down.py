@@ -8,7 +8,7 @@ from typing import Any
 
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
 
-#: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
+#: `next_token(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
 NextToken = Callable[[Vector, Any, tuple[int, ...], Coin], int]
 
 

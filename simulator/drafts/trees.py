@@ -52,7 +52,7 @@ class DraftTree:
         )
 
     def root(self, target: TokenProcess, draft: TokenProcess) -> TreeNode:
-        """The root node with the rows of both processes attached; of a draft that is told otherwise the told ones."""
+        """The root node with the rows of both processes attached, as `q` the rows that the draft has `told`, if any."""
         return TreeNode((), self, target, getattr(draft, "told", None) or draft)
 
 

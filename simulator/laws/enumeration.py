@@ -55,7 +55,7 @@ def law_on_tree(
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic, coin):
         block = (verdict.accepted, verdict.correction)
-        if isinstance(verdict.correction, (int, np.integer)) and block in masses:
+        if isinstance(verdict.correction, (int, np.integer)) and block in masses:  # a float 1.0 would be the key 1
             masses[block] += mass
         else:
             assert_verdict(verdict, tree, vocab_size)

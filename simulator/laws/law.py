@@ -138,7 +138,7 @@ class BlockLaw:
         return as_python(abs(ended - wanted).sum() / 2)
 
     def _sides(self, target: TableProcess) -> list[tuple[Any, Any]]:
-        below = [masses.reshape(-1, self.vocab_size) for masses in self.reach[1:]]
+        below = [masses.reshape(-1, self.vocab_size) for masses in self.reach[1:]]  # D(c, y) by c
         sides = []
         for depth, correction in enumerate(self.correction):
             expected = self.reach[depth].reshape(-1, 1) * target.tables[depth]

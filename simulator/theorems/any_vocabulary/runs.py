@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from draftproof.simulator.coins import STATE
+from draftproof.simulator.coins import HIDDEN_STATE
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, mirrored
@@ -272,7 +272,7 @@ class ClassCoin(FollowingCoin):
         if self._next < len(self._begun):
             answers = [(answer, weight) for answer, weight in answers if answer == self._begun[self._next]]
             if not answers:  # all of them were possible before
-                self._run.fail(NoFunction(STATE))
+                self._run.fail(NoFunction(HIDDEN_STATE))
         return super()._branch(asked, answers)
 
     def _chosen_of_row(self, values: list[Number]) -> int:
