@@ -90,7 +90,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
         _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
-        _STRUCTURED + "tables_of_another_shape_are_named",
         _STRUCTURED + "a_child_law_is_asked_for_no_more_and_no_fewer_paths_than_there_may_be",
         _STRUCTURED + "every_way_to_a_law_gives_the_enumerated_one",
         _STRUCTURED + "laws_in_floats_differ_from_the_exact_one_by_rounding",
