@@ -12,8 +12,8 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Greedy, WithoutReplacement
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
+from draftproof.verifiers import _equalised, make
 from draftproof.verifiers import layer_without_replacement as sets_module
-from draftproof.verifiers import make
 from draftproof.verifiers._equalised import by_rounds, equalised, newton_weights
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers.layer_transport import LayerTransport, law_of
@@ -117,6 +117,15 @@ def test_newtons_method_gets_as_far_as_many_rounds(branches):
             for solve in (newton_weights, partial(by_rounds, rounds=200))
         ]
         assert rates[0] >= rates[1] - CLOSE
+
+
+@pytest.mark.parametrize("limit", ["MOST", "NEAR"])
+def test_rounds_take_over_from_newtons_method(monkeypatch, limit):
+    """Above so many pairs, and where no step comes near."""
+    monkeypatch.setattr(_equalised, limit, 0)
+    masses, branches = layers(2, 12, 1, 1), (2, 2)
+    races = [equalised(*masses, branches, solve) for solve in (newton_weights, by_rounds)]
+    assert (races[0].weights == races[1].weights).all()
 
 
 def test_layer_transport_equals_optimal_transport_at_one_step():
