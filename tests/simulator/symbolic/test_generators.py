@@ -99,6 +99,23 @@ def test_generators_in_defaults_closures_and_partials_are_swapped(law, q):
     assert closure.__closure__[0].cell_contents is generator
 
 
+@pytest.mark.parametrize(
+    ("own", "draw"),
+    [
+        ("random", lambda rng: rng.uniform(1, 3)),
+        ("random", lambda rng: rng.choices("abc")[0]),
+        ("getrandbits", lambda rng: rng.choice("abc")),
+        ("_randbelow", lambda rng: rng.sample("abc", 2)[1]),
+        ("randrange", lambda rng: rng.randint(0, 2)),
+    ],
+)
+def test_a_method_of_ones_own_is_what_the_library_calls(law, own, draw):
+    def drawn():
+        return draw(type("Own", (random.Random,), {own: lambda self, *_: 0})())
+
+    assert law(drawn) == {drawn(): 1}
+
+
 def test_generator_in_a_container_is_refused_by_name(law):
     with pytest.raises(InvalidVerifier, match="the global BOX holds a Generator that was made before the call"):
         law(lambda: BOX[0].random() < 0.5)
