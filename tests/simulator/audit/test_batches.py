@@ -11,6 +11,7 @@ from draftproof.simulator import CallableProcess, Delayed, InvalidInput, Invalid
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import default_cases, interface_named, make_audit
 from draftproof.simulator.audit.batches import mirrored, requests_of
+from draftproof.simulator.audit.neighbours import unlike_neighbours
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 
@@ -68,6 +69,15 @@ def test_batch_needs_an_interface_and_a_result_for_every_request(planted):
         make_audit(lambda root: None, "tree", batch=2)
     with pytest.raises(InvalidVerifier, match="one result for each of 2 requests"):
         assert_lossless(lambda *rows: [(0, 0)], interface="chain", cases=["context"], batch=2)
+
+
+@pytest.mark.parametrize("request_of", [0, 1])
+def test_every_request_is_looked_at_beside_other_neighbours(request_of):
+    def of_neighbour(tokens, q, p, lengths):
+        return [(0, int(tokens[1 - place][0]) if place == request_of else 0) for place in range(2)]
+
+    told = unlike_neighbours(make_audit(of_neighbour, "chain", batch=2), CASES["context"])
+    assert f"request {request_of} gets" in str(told)
 
 
 def test_state_between_batches_is_noticed():
