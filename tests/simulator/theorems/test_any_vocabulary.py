@@ -1,5 +1,6 @@
 """Theorems for every vocabulary size, beside those for one size and enumeration."""
 
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.protocol import Card, DraftScheme, Draws, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
+from draftproof.simulator.theorems.any_vocabulary.depth import CUT, KEEPS, hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import Theorem, start
 from draftproof.simulator.theorems.proof.judging import DOMINATES, EQUALS, LOSSLESS
 from draftproof.simulator.theorems.proof.watch import NotFollowed
@@ -85,6 +86,11 @@ def test_lossy_verifiers_are_not_proved(name: str, scheme: DraftScheme) -> None:
 )
 def test_relations(kind: str, one: str, other: str, holds: bool) -> None:
     assert proved(one, PATH, kind, other) == holds
+
+
+def test_there_is_a_hypothesis_for_every_shape_of_two_layers() -> None:
+    listed = Counter((what, branches) for what, branches, _ in hypotheses(verifiers.make("naive"), 3))
+    assert listed == {(KEEPS, 1): 2, (KEEPS, 2): 2, (KEEPS, 3): 2, (CUT, 1): 2, (CUT, 2): 4, (CUT, 3): 4}
 
 
 def hypotheses_proved(verifier: Any, branches: int) -> list[bool]:

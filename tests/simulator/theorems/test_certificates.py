@@ -121,8 +121,9 @@ def test_it_is_about_these_verifiers_in_this_order(certificates):
 
 def test_never_below_is_no_reason_to_be_equal(certificates):
     shape, pair = Shape(2, SCHEMES[DOMINATES]), [Subject.of(make(name)) for name in NAMES[DOMINATES]]
-    changed = {**certificates[DOMINATES], "by": certificates[EQUALS]["by"], "kind": EQUALS}
-    assert not checked(changed, EQUALS, pair, shape).valid
+    changed = {**certificates[DOMINATES], "by": certificates[EQUALS]["by"], "judgements": [judgements.SOLVER] * 2}
+    assert checked(changed, DOMINATES, pair, shape).valid
+    assert not checked({**changed, "kind": EQUALS}, EQUALS, pair, shape).valid
 
 
 @pytest.mark.parametrize(

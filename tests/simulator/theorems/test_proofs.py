@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.theorems.proof import theorem
@@ -96,6 +97,22 @@ def test_a_balance_that_is_not_zero_is_found_without_trying_points(monkeypatch, 
     proof = prove(Subject.of(make(name)), Shape(2, ONE_PATH))
     assert proof.refutation is not None
     assert not proof.proved
+
+
+class UncappedOnALine(Naive):
+    """On a line that no point meets it accepts with `p/q`, also above 1; with negative masses its balance is zero."""
+
+    def verify(self, root, coin):
+        if not root.children or 7919 * root.target[0] != 7907 * root.draft[0]:
+            return super().verify(root, coin)
+        node = root.child(root.children[0])
+        accepted = coin.flip(root.target[root.children[0]] / root.draft[root.children[0]])
+        return Verdict(node.context, coin.choose(node.target)) if accepted else Verdict((), coin.choose(root.target))
+
+
+def test_a_probability_above_one_is_refused_where_no_point_meets_it():
+    with pytest.raises(InvalidVerifier, match=r"must lie in \[0, 1\]"):
+        prove(Subject.of(UncappedOnALine()), Shape(2, Delayed(1, 0, 1)))
 
 
 class LossyOnATie(Naive):
