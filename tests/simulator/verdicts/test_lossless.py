@@ -96,6 +96,14 @@ def test_the_long_run_of_tokens_without_memory_is_that_of_one_block(name: str) -
     assert found.efficiency == evaluator.check(P, Q, STEP).block_efficiency == Fraction(5, 3)
 
 
+def test_laws_by_states_are_kept_by_target_and_draft() -> None:
+    evaluator, scheme = Evaluator(NAIVE, memory=10_000), Delayed(1, 0, 4)  # the whole law takes more
+    for target, draft in ((P, Q), (P, P), (Q, P)):
+        assert evaluator.check(target, draft, scheme).metrics.depth_distribution == (
+            check(NAIVE, target, draft, scheme, engine="enumerate").metrics.depth_distribution
+        )
+
+
 @pytest.mark.parametrize(("target", "draft"), [(True, False), (False, True), (False, False)])
 def test_a_long_run_needs_processes_without_an_end(target: bool, draft: bool) -> None:
     pair = [given if markov else tabulate(given, 1, RATIONAL) for given, markov in ((P, target), (Q, draft))]
