@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from draftproof.simulator import Delayed, Instance, TokenProcess, block_law, check
-from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Greedy
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.tables import context_index
@@ -72,6 +72,13 @@ def ranked_instances(k: int):
         p, q = ([as_python(value) for value in side.row(())] for side in (instance.target, instance.draft))
         ranked = sorted(range(3), key=lambda token, q=q: (-q[token], token))
         yield instance, p, q, ranked, min(k, sum(mass > 0 for mass in q))
+
+
+def test_a_token_that_comes_again_is_skipped_where_the_draft_has_nothing_else():
+    p, q = RATIONAL.vector(["1/4", "5/12", "1/3"]), RATIONAL.vector([0, 0, 1])
+    for name in ("sequoia", "rejection_without_replacement"):
+        branch = make(name).structure.branch
+        assert branch(p, q, (2, 2, 2)).tolist() == branch(p, q, (2,)).tolist()
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

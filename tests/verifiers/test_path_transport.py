@@ -14,7 +14,10 @@ from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import make
 from draftproof.verifiers._token_orders import (
     DENOMINATOR,
+    FEW,
+    cheapest_order,
     node_mixtures,
+    ranked_below,
     rounded,
 )
 from draftproof.verifiers.path_transport import PathTransport
@@ -98,6 +101,22 @@ def test_node_program_attains_the_maximum_over_all_sets_and_the_least_squares_ov
     assert abs(total.sum() - 1) < 1e-9  # an identity, up to ten decimals of the rows
     assert abs(np.minimum(weight * p, total.sum(axis=0)).sum() - largest_value(weight, alive, p, q)) < ROUNDING
     assert abs((total**2).sum() - least_squares(weight, alive, p, q)) < ROUNDING
+
+
+@pytest.mark.parametrize("seed", [14, 27, 31])  # where the first round of exchanges gains nothing, and a later one does
+def test_a_search_ends_where_no_exchange_of_neighbours_gains(seed):
+    rng, size = np.random.default_rng(seed), FEW + 2
+    mass, factors = rng.dirichlet(np.ones(size)), rng.standard_normal((3, size))
+
+    def cost(order):
+        below = ranked_below(order, mass, 0.0)
+        return sum((factor[order] * below**power).sum() for power, factor in enumerate(factors))
+
+    order = cheapest_order(factors, mass, 0.0)
+    for place in range(size - 1):
+        exchanged = order.copy()
+        exchanged[[place, place + 1]] = order[[place + 1, place]]
+        assert cost(exchanged) > cost(order) - 1e-12
 
 
 def test_one_step_is_the_optimum_up_to_the_rounding_of_weights():
