@@ -222,5 +222,8 @@ def test_certificates_of_points_are_accepted_and_any_changed_number_proves_the_s
             check_frontier({**fields, "points": [{**fields["points"][1], key: "2"}]})
     with pytest.raises(InvalidInput, match=r"bias: the certificate states 0, its verifier has"):
         check_frontier({**fields, "points": [{**fields["points"][1], "bias": "0"}]})
+    dear = ["9", *fields["points"][1]["shortfalls"][1:]]
+    with pytest.raises(InvalidInput, match="shortfalls: one is above the price of bias"):
+        check_frontier({**fields, "points": [{**fields["points"][1], "shortfalls": dear}]})
     with pytest.raises(InvalidInput, match="digest of this instance"):
         check_frontier(fields, instance_of(V, scheme, 3))

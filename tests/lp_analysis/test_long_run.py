@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from draftproof.lp_analysis import dumps, long_run, optimum
 from draftproof.lp_analysis.certificates import long_run_certificate
 from draftproof.lp_analysis.checker import check_long_run
-from draftproof.lp_analysis.potentials import best_blocks
+from draftproof.lp_analysis.potentials import Source, best_blocks
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed, TopK
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -55,6 +56,15 @@ def test_policy_iteration_is_the_direct_program(V, order, scheme, seed):
         assert direct <= float(found.upper) + tolerance
     if found.one_block is not None:
         assert found.one_block <= float(found.upper) + tolerance
+
+
+@pytest.mark.parametrize("orders", [(2, 1), (1, 2), (0, 1)])
+def test_a_state_has_the_rows_after_its_last_tokens(orders):
+    pair = [MarkovProcess(source(2, order, order)[0], (0,) * order) for order in orders]
+    both = Source.of(*pair)
+    for state, context in enumerate(product(range(2), repeat=both.order)):
+        for own, process in zip((both.target, both.draft), pair, strict=True):
+            assert (own[state] == process.row(context)).all()
 
 
 @pytest.mark.parametrize("seed", quick(range(6), [0]))
