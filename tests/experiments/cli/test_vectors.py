@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import draftproof
-from draftproof.experiments.cli.vectors import LARGEST, RULES, SCHEMA, VERSION
+from draftproof.experiments.cli.vectors import LARGEST, MARGIN, RULES, SCHEMA, VERSION
 
 PROGRAMS = Path(__file__).parents[2] / "data" / "programs"
 
@@ -72,6 +72,15 @@ def test_there_are_boundary_coins_batches_and_requests_without_drafts(chain):
     assert len({tuple(each["lengths"]) for each in batches}) > 1
     titles = {line["case"] for line in chain[1:]}
     assert {"p = q", "zero entries in p and q", "every q has all its mass on one token"} <= titles
+
+
+def test_there_are_numbers_beside_the_bound_of_a_draft(chain):
+    numbers = [line for line in chain if line["kind"] == "numbers" and line["rule"] == "token by token"]
+    calls = [
+        line["arguments"] for line in numbers if line["arguments"]["tokens"] and "lengths" not in line["arguments"]
+    ]
+    tested = [(each["uniforms"][0], each["p"][0][x] / each["q"][0][x]) for each in calls for x in each["tokens"][:1]]
+    assert any(0 < bound < 1 and round(abs(number - bound) / MARGIN) == 1 for number, bound in tested)
 
 
 def test_batches_have_the_answers_of_their_requests(chain):
