@@ -3,12 +3,13 @@
 import shlex
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from operator import attrgetter
 
 import pytest
 
 from draftproof.experiments.claims import ledger as claims_ledger
-from draftproof.experiments.claims import work
+from draftproof.experiments.claims import statements, work
 from draftproof.experiments.claims.ledger import INSTANCES, OPEN, claim_of, ledger, papers
 from draftproof.experiments.claims.quantities import mean_accuracies
 from draftproof.experiments.claims.runs import efficiency
@@ -38,6 +39,13 @@ def test_every_paper_is_known_and_every_further_one_has_a_claim():
     assert cited <= set(papers())
     assert set(papers()) - set(BIBLIOGRAPHY) <= cited
     assert all(", " in claim.paper and claim.statement.endswith(".") for claim in ledger())
+
+
+def test_every_number_of_a_monotone_claim_is_compared(monkeypatch):
+    values = (1, 2, 3, 0)
+    monkeypatch.setattr(statements, "QUANTITIES", {"given": lambda _, __, number: Fraction(values[int(number)])})
+    monotone = partial(STATEMENTS["monotone"], None, Delayed(1, 0, 1), "given:{}")
+    assert [monotone(f"0..{last}").holds for last in range(1, 4)] == [True, True, False]
 
 
 def refutation(name: str) -> tuple[Instance, Outcome]:

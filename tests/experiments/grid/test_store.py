@@ -253,6 +253,17 @@ def test_a_row_that_is_too_large_is_refused(draftproof):
     draftproof("--max-input", 64, "list")
 
 
+def test_a_row_is_not_taken_once_a_file_is_loaded_that_it_does_not_know(tmp_path, monkeypatch):
+    path, loaded = str(tmp_path / "r.db"), {"a.py": "1"}
+    monkeypatch.setattr(stores, "outside_files", lambda: dict(loaded))
+    written(tmp_path / "r.db", 1)
+    kept = Store(path)
+    Store(path).add(row(1), row(2))
+    assert row(1)["strong_id"] in kept
+    loaded["b.py"] = "1"
+    assert row(2)["strong_id"] not in kept
+
+
 def test_kinds_that_are_not_asked_for_are_not_there(tmp_path):
     written(tmp_path / "r.db")
     assert numbers(Store(str(tmp_path / "r.db"), ("number",))) == [0, 1, 2]
