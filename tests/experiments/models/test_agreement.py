@@ -56,7 +56,9 @@ def test_rare_outcomes_count_together():
 
 def test_what_cannot_happen_and_does_is_refuted():
     assert pearson(np.array([100.0, 0.0]), np.array([100.0, 0.0])) == ChiSquare(0, 0)
-    assert pearson(np.array([99.0, 1.0]), np.array([100.0, 0.0])).p_value < 1e-100
+    for possible in ([100.0], [50.0, 50.0]):  # one leaves no degree of freedom, two leave one
+        seen, means = np.array([*possible[1:], possible[0] - 1, 1.0]), np.array([*possible, 0.0])
+        assert pearson(seen, means).p_value < 1e-100
 
 
 def test_a_sum_of_squares_leaves_out_what_cannot_vary():

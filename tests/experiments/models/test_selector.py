@@ -98,6 +98,7 @@ def test_ranges_of_entropy_are_equally_likely():
     assert quantiles(numbers, 4).tolist() == [2.0, 3.0, 4.0]
     worth = np.array([[0, 1], [1, 0], [1, 0], [0, 1.0]])
     assert entropy_rule(numbers, worth, np.array([0.5, 2.5, 9.0])).tolist() == [0, 0, 1]
+    assert entropy_rule(numbers, worth, numbers).tolist() == worth.argmax(1).tolist()  # a bound is in the range above
 
 
 def made_up(count, seed):
