@@ -65,7 +65,7 @@ def test_the_findings_of_the_first_page_are_those_of_their_records():
         for number in re.findall(r"\d\.\d{3,}", item):
             places = len(number.partition(".")[2])
             assert number in {f"{float(each):.{places}f}" for each in printed}, number
-    best, layer = (float(re.search(r"(\d\.\d+) of (\d\.\d+)\s", items[0])[group]) for group in (2, 1))
+    layer, _, best = (float(number) for number in re.findall(r"\d\.\d{4}", items[0]))
     assert (best - layer) / best < 0.001
 
 
