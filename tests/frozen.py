@@ -64,6 +64,7 @@ GONE = {
     r"^commands / report / .*: by_scheme\.": "`schemes` has a column for each verifier",
     r"^commands / report / order\.verdict: ": "`impossible` is a field",
     r"/ report / agreement\.": "orders of means, which stand in `matched`",
+    r"/ report / order\.": "the claims `order-..` test the same sentences exactly",
     r"^commands / sweep / (rows|missing|kept|exported): ": "how much a run computes is said on stderr",
     r"train-selector / specinfer: (widths|outputs): ": "the weights of the file have these shapes",
     r" / prove.*: processes: ": "a result does not say how many processes there were",
