@@ -182,7 +182,7 @@ def stored_rows(path: str, kinds: Collection[str] = (), changed: list[set[str]] 
                 damaged += 1
             elif kinds and kind not in kinds:
                 continue
-            elif not (files := changed_files(by)) or not (files := _of_row(files, by)):
+            elif not (files := changed_files(by)):
                 yield _parsed_row(place, name, text)
             elif changed is not None:
                 changed.append(files)
@@ -332,19 +332,15 @@ def _data_files(row: Row) -> dict[str, str]:
 
 
 def _changed_files(code: str) -> set[str]:
-    """The files that a row rests on and that are other ones now, by the code of its record; not those that are gone."""
-    files = {name.removeprefix(DATA): digest for name, digest in _parsed(code).items() if name != OURS}
-    return {path for path, digest in files.items() if file_digest(path) not in ("", digest)}
+    """The files that a row rests on and that are other ones now, by the code of its record; not those that are gone.
 
-
-def _of_row(changed: Collection[str], code: str) -> set[str]:
-    """Those of these files that a row rests on: the ones that it names, and what lies beside them or below.
-
-    A process records every user-defined file that it has used so far, also for other rows.
+    A process records every user-defined file that it has used so far, also for other rows: a row rests on the files
+    that it names, and on what lies beside them or below.
     """
-    files = _parsed(code)
-    named = tuple(os.path.dirname(file.removeprefix(DATA)) + os.sep for file in files if file.startswith(DATA))
-    return {path for path in changed if f"{DATA}{path}" in files or path.startswith(named)}
+    files = {name: digest for name, digest in _parsed(code).items() if name != OURS}
+    named = tuple(os.path.dirname(name.removeprefix(DATA)) + os.sep for name in files if name.startswith(DATA))
+    places = [(name.removeprefix(DATA), digest) for name, digest in files.items() if name.startswith((DATA, *named))]
+    return {path for path, digest in places if file_digest(path) not in ("", digest)}
 
 
 def left_out(changed: Collection[set[str]]) -> list[str]:
